@@ -1,0 +1,51 @@
+// The one way in which Cofferdam runs git on the host: plumbing verbs only, on the user's repository (trusted
+// content) and on stores of ours.
+//
+// Nothing that a repository, a user or the system configures is ever run: the environment is built from
+// nothing, hooks, fsmonitor, credential helpers, protocols and lazy fetches are off, and every key through
+// which the verbs used here could start a program is overridden. Verbs that consult filters, textconv or
+// external diff drivers are used on stores of ours alone, whose configuration we wrote.
+//
+// Thread rules: free functions without state; each call may run in any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/process.h"
+#include "base/result.h"
+
+namespace cofferdam::git {
+
+struct GitCall {
+  std::string git_dir;            // always explicit: git never discovers a repository
+  std::vector<std::string> args;  // the verb first
+  std::string_view input = {};    // borrowed until the call returns
+  std::vector<std::string> extra_env = {};
+  std::optional<UserIds> run_as = {};
+  CaptureLimits limits = {};
+};
+
+// Standard output of a git that ended with 0. Otherwise an error with the verb and git's own first line:
+// Code::io, Code::timeout, Code::exhausted (more output than allowed), Code::missing_tool.
+Result<std::string> run_git(const GitCall& call);
+// The same without judging the exit status.
+Result<Captured> try_git(const GitCall& call);
+// Standard output goes to a descriptor and standard input comes from one (-1: /dev/null); call.input is not
+// used. For packs, which are never held in memory.
+Status stream_git(const GitCall& call, int in_fd, int out_fd);
+// Standard output of `from` is standard input of `into`; the result is what `into` printed. When both fail,
+// the error is that of the cause: of `from`, unless it ended only because `into` had.
+Result<std::string> pipe_git(const GitCall& from, const GitCall& into);
+
+// As whom git must run on that folder: its owner, when we are root and the owner is somebody else.
+Result<std::optional<UserIds>> run_as_owner(const std::string& git_dir);
+// A bare repository of ours in the new folder `path`: no template, no hooks, our configuration.
+// Code::conflict when the folder exists.
+Status create_bare(const std::string& path, const std::string& object_format);
+// "message" of an error for people: git's first line on standard error without its "fatal: ", printable.
+std::string first_line(std::string_view standard_error);
+
+}  // namespace cofferdam::git
