@@ -1,0 +1,95 @@
+#include "init/box.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "init/mounts.h"
+#include "init/network.h"
+#include "init/probes.h"
+#include "init/protocol.h"
+#include "init/restrict.h"
+#include "init/supervise.h"
+#include "init/sys.h"
+
+namespace cofferdam::init {
+namespace {
+
+constexpr int kBoxNamespaces =
+    CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+
+void die_with_parent() {
+  check(::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, "prctl");
+}
+
+// setns(2): the user namespace first, because it brings the capabilities that the mount namespace asks for.
+void join_storage() {
+  check(::setns(plan::kUsernsFd, CLONE_NEWUSER) == 0, "join the storage's user namespace");
+  check(::setns(plan::kMntnsFd, CLONE_NEWNS) == 0, "join the storage's mount namespace");
+  ::close(plan::kUsernsFd);
+  ::close(plan::kMntnsFd);
+  // Joining changed our credentials, which cleared both; the maps below /proc/self need the second.
+  die_with_parent();
+  check(::prctl(PR_SET_DUMPABLE, 1) == 0, "prctl");
+}
+
+// The new root is put together below /box, a name in the storage's own root (keeper.cc).
+void build_root(const plan::Plan& plan) {
+  make_private();
+  check(::mount("tmpfs", "/box", "tmpfs", MS_NOSUID | MS_NODEV, "size=4m,nr_inodes=1024,mode=0755") == 0,
+        "mount the root");
+  build_tree(plan.ops, "/box");
+  change_root("/box", nullptr);
+  set_read_only("/", false);
+}
+
+// PID 1 of the box. The order is the security argument; each line says what would break if it moved.
+[[noreturn]] void box_init(const plan::Plan& plan) {
+  die_with_parent();
+  check(::sethostname("cofferdam", 9) == 0, "sethostname");
+  set_up_network(plan.listeners);  // needs the capabilities of the storage's user namespace
+  build_root(plan);                // likewise; proc is mounted while the host's proc is still visible
+  enter_user_namespace(CLONE_NEWNS, plan::kInsideId,
+                       plan::kInsideId);  // from here no right over any mount above
+  forbid_user_namespaces();               // in the box's own user namespace, while /proc/sys can be written
+  mask(plan.masked);                      // after the last use of /proc/sys
+  protect(plan.read_only);
+  set_limits(plan);
+  check(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");  // before seccomp, which asks for it
+  drop_capabilities();
+  check(::prctl(PR_SET_DUMPABLE, 0) == 0, "prctl");  // nobody in the box can trace or read PID 1
+  load_seccomp(plan.seccomp);                        // last, so that everything above may use what it forbids
+  run_probes(plan);                                  // under exactly what the program will have
+  send_text(plan::from_init::ready, "");
+  supervise(plan);
+}
+
+}  // namespace
+
+void run_box(const plan::Plan& plan) {
+  join_storage();
+  // clone(2) with fork semantics; we are single-threaded.
+  long pid = ::syscall(SYS_clone, kBoxNamespaces | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  check(pid >= 0, "create the box's namespaces");
+  if (pid == 0) box_init(plan);
+  send_text(plan::from_init::pid, number(static_cast<std::uint64_t>(pid)));
+  // Only the box's own processes may hold its pipes and its end of the control socket.
+  ::syscall(SYS_close_range, 0U, ~0U, 0U);
+  int status = 0;
+  while (::waitpid(static_cast<pid_t>(pid), &status, 0) < 0 && errno == EINTR) {
+  }
+  // The kernel lets PID 1 be reaped only once its namespace is empty (pid_namespaces(7)): our own end is
+  // the supervisor's proof that the box is gone.
+  ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 124);
+}
+
+}  // namespace cofferdam::init

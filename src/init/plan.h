@@ -1,0 +1,205 @@
+// The Plan: what cofferdam-init does, as data, and its codec. The host side encodes it into a sealed memory
+// file; init decodes it with bounds. One `fields` function per struct is both encoder and decoder, so the two
+// cannot drift apart. Nothing but the C++ standard library is used here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cofferdam::plan {
+
+inline constexpr std::uint32_t kMagic = 0x43464431;  // "CFD1"
+inline constexpr std::uint32_t kMaxItems = 65536;
+inline constexpr std::uint32_t kMaxString = 4U << 20U;
+
+// Descriptor numbers of init when it starts. 0, 1 and 2 are the program's own.
+inline constexpr int kControlFd = 3;      // SOCK_SEQPACKET to the supervisor
+inline constexpr int kPlanFd = 4;         // the encoded plan
+inline constexpr int kUsernsFd = 5;       // the storage's user namespace (boxes)
+inline constexpr int kMntnsFd = 6;        // the storage's mount namespace (boxes)
+inline constexpr int kFirstExtraFd = 10;  // Plan::program_fds[i] is at kFirstExtraFd + i
+
+// The id of the agent's user and group inside every box.
+inline constexpr std::uint32_t kInsideId = 1000;
+
+enum class Role : std::uint8_t { keeper = 1, box = 2 };
+
+// One step in building a mount tree. `a` and `b` are what the comment says; n1..n3 likewise.
+enum class OpCode : std::uint8_t {
+  dir = 1,      // b: folder to make; n1: mode
+  file = 2,     // a: content, b: file to make
+  symlink = 3,  // a: text of the link, b: link to make
+  tmpfs = 4,    // b: where; n1: bytes, n2: inodes, n3: mode
+  bind = 5,     // a: source, b: target (folder or file, made if missing); n1: 1 = read-only
+  overlay = 6,  // a: source folder, b: target; read-only, by a relative name, so that no host path shows
+  proc = 7,     // b: where
+  devpts = 8,   // b: where
+  device = 9,   // a: source device node, b: target; n1: expected rdev
+};
+
+struct Op {
+  OpCode code = OpCode::dir;
+  std::string a;
+  std::string b;
+  std::uint64_t n1 = 0;
+  std::uint64_t n2 = 0;
+  std::uint64_t n3 = 0;
+};
+
+// What the inside probes compare with.
+struct Expected {
+  std::uint8_t work = 0;  // contract::Access: 0 none, 1 read-only, 2 read-write
+  std::uint8_t metadata = 0;
+  std::uint8_t output = 0;
+  std::uint64_t work_bytes = 0;
+  std::uint64_t work_inodes = 0;
+  std::uint64_t scratch_bytes = 0;
+  std::uint64_t scratch_inodes = 0;
+};
+
+struct Plan {
+  Role role = Role::box;
+  std::vector<Op> ops;  // in order, in the new root under construction
+  std::vector<std::string> argv;
+  std::vector<std::string> env;
+  std::string cwd;
+  std::string seccomp;                     // array of struct sock_filter
+  std::vector<std::uint64_t> listeners;    // loopback TCP ports
+  std::vector<std::uint64_t> program_fds;  // numbers that the program keeps beside 0, 1 and 2
+  std::vector<std::string> masked;         // files and folders under /proc to hide
+  std::vector<std::string> read_only;      // folders under /proc to make read-only
+  std::uint64_t deadline_ms = 0;
+  std::uint64_t grace_ms = 0;
+  std::uint64_t linger_ms = 0;  // keeper: how long it outlives its supervisor
+  std::uint64_t file_size_limit = 0;
+  std::uint64_t open_files = 4096;
+  Expected expected;
+};
+
+class Encoder {
+ public:
+  void integer(std::uint64_t value, unsigned bytes) {
+    for (unsigned i = 0; i < bytes; ++i) out_.push_back(static_cast<char>((value >> (8 * i)) & 0xFFU));
+  }
+  template <typename T>
+  void number(const T& value) {
+    integer(static_cast<std::uint64_t>(value), sizeof(T));
+  }
+  void text(const std::string& value) {
+    integer(value.size(), 4);
+    out_.append(value);
+  }
+  template <typename T, typename F>
+  void list(const std::vector<T>& items, F each) {
+    integer(items.size(), 4);
+    for (const T& item : items) each(*this, item);
+  }
+  bool ok() const { return true; }
+  std::string take() { return std::move(out_); }
+
+ private:
+  std::string out_;
+};
+
+class Decoder {
+ public:
+  explicit Decoder(std::string_view bytes) : rest_(bytes) {}
+  template <typename T>
+  void number(T& value) {
+    std::uint64_t wide = 0;
+    if (rest_.size() < sizeof(T)) return fail();
+    for (unsigned i = 0; i < sizeof(T); ++i) {
+      wide |= static_cast<std::uint64_t>(static_cast<unsigned char>(rest_[i])) << (8 * i);
+    }
+    rest_.remove_prefix(sizeof(T));
+    value = static_cast<T>(wide);
+  }
+  void text(std::string& value) {
+    std::uint32_t size = 0;
+    number(size);
+    if (failed_ || size > kMaxString || rest_.size() < size) return fail();
+    value.assign(rest_.substr(0, size));
+    rest_.remove_prefix(size);
+  }
+  template <typename T, typename F>
+  void list(std::vector<T>& items, F each) {
+    std::uint32_t count = 0;
+    number(count);
+    if (failed_ || count > kMaxItems) return fail();
+    items.clear();
+    for (std::uint32_t i = 0; i < count && !failed_; ++i) {
+      items.emplace_back();
+      each(*this, items.back());
+    }
+  }
+  bool ok() const { return !failed_ && rest_.empty(); }
+
+ private:
+  void fail() {
+    failed_ = true;
+    rest_ = {};
+  }
+  std::string_view rest_;
+  bool failed_ = false;
+};
+
+template <typename Codec, typename OpT>
+void op_fields(Codec& codec, OpT& op) {
+  codec.number(op.code);
+  codec.text(op.a);
+  codec.text(op.b);
+  codec.number(op.n1);
+  codec.number(op.n2);
+  codec.number(op.n3);
+}
+
+template <typename Codec, typename PlanT>
+void plan_fields(Codec& codec, PlanT& plan) {
+  auto text = [](auto& c, auto& item) { c.text(item); };
+  auto number = [](auto& c, auto& item) { c.number(item); };
+  codec.number(plan.role);
+  codec.list(plan.ops, [](auto& c, auto& op) { op_fields(c, op); });
+  codec.list(plan.argv, text);
+  codec.list(plan.env, text);
+  codec.text(plan.cwd);
+  codec.text(plan.seccomp);
+  codec.list(plan.listeners, number);
+  codec.list(plan.program_fds, number);
+  codec.list(plan.masked, text);
+  codec.list(plan.read_only, text);
+  codec.number(plan.deadline_ms);
+  codec.number(plan.grace_ms);
+  codec.number(plan.linger_ms);
+  codec.number(plan.file_size_limit);
+  codec.number(plan.open_files);
+  codec.number(plan.expected.work);
+  codec.number(plan.expected.metadata);
+  codec.number(plan.expected.output);
+  codec.number(plan.expected.work_bytes);
+  codec.number(plan.expected.work_inodes);
+  codec.number(plan.expected.scratch_bytes);
+  codec.number(plan.expected.scratch_inodes);
+}
+
+inline std::string encode_plan(const Plan& plan) {
+  Encoder encoder;
+  encoder.integer(kMagic, 4);
+  plan_fields(encoder, plan);
+  return encoder.take();
+}
+
+// False for anything that is not exactly one plan; `out` is then unspecified.
+inline bool decode_plan(std::string_view bytes, Plan* out) {
+  Decoder decoder(bytes);
+  std::uint32_t magic = 0;
+  decoder.number(magic);
+  if (magic != kMagic) return false;
+  plan_fields(decoder, *out);
+  bool role = out->role == Role::keeper || out->role == Role::box;
+  bool program = out->role == Role::keeper || !out->argv.empty();
+  return decoder.ok() && role && program && out->seccomp.size() % 8 == 0;
+}
+
+}  // namespace cofferdam::plan
