@@ -1,0 +1,226 @@
+#include "contract/config.h"
+
+#include <fmt/core.h>
+#include <toml++/toml.h>
+
+#include <functional>
+#include <optional>
+
+#include <utility>
+
+#include "base/text.h"
+#include "contract/rules.h"
+
+namespace cofferdam::contract {
+namespace {
+
+constexpr std::size_t kMaxConfigBytes = 1U << 20U;
+constexpr std::string_view kDigits = "0123456789";
+constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+// Reads the document table by table. The first error wins, and names file, line and key.
+class TomlReader {
+ public:
+  explicit TomlReader(std::string shown_path) : shown_path_(std::move(shown_path)) {}
+
+  // One table: what to do with each key. A handler gets the value and the full name of the key.
+  using Handler = std::function<void(const toml::node&, const std::string&)>;
+  struct Entry {
+    const char* key;
+    Handler read;
+  };
+  void table(const toml::node& node, const std::string& name, const std::vector<Entry>& entries) {
+    const toml::table* values = node.as_table();
+    if (values == nullptr) return fail(node, name, "must be a table");
+    for (const auto& [key, value] : *values) {
+      const std::string full =
+          name.empty() ? printable(key.str(), 64) : name + "." + printable(key.str(), 64);
+      const Entry* known = nullptr;
+      for (const Entry& entry : entries) known = entry.key == key.str() ? &entry : known;
+      if (known == nullptr) {
+        fail_at(key.source().begin.line, full, "unknown key");
+      } else {
+        known->read(value, full);
+      }
+    }
+  }
+
+  using Check = bool (*)(std::string_view);
+  Handler text(std::string* out, Check valid, const char* problem) {
+    return [this, out, valid, problem](const toml::node& node, const std::string& name) {
+      const auto* value = node.as_string();
+      if (value == nullptr) return fail(node, name, "must be a string");
+      if (!valid(value->get())) return fail(node, name, problem);
+      *out = value->get();
+    };
+  }
+  Handler integer(std::uint64_t min, std::uint64_t max, std::function<void(std::uint64_t)> set) {
+    return [this, min, max, set = std::move(set)](const toml::node& node, const std::string& name) {
+      const auto* value = node.as_integer();
+      if (value == nullptr) return fail(node, name, "must be an integer");
+      const std::int64_t number = value->get();
+      const bool in_range = number >= 0 && static_cast<std::uint64_t>(number) >= min &&
+                            static_cast<std::uint64_t>(number) <= max;
+      if (!in_range) return fail(node, name, fmt::format("must be an integer from {} to {}", min, max));
+      set(static_cast<std::uint64_t>(number));
+    };
+  }
+  Handler duration(std::uint64_t min_ms, std::uint64_t max_ms, std::chrono::milliseconds* out) {
+    return [this, min_ms, max_ms, out](const toml::node& node, const std::string& name) {
+      const auto* value = node.as_string();
+      if (value == nullptr) return fail(node, name, "must be a duration in quotes, such as \"30m\"");
+      auto parsed = parse_duration(value->get());
+      if (!parsed) return fail(node, name, parsed.error().line());
+      const auto ms = static_cast<std::uint64_t>(parsed->count());
+      if (ms < min_ms || ms > max_ms) {
+        return fail(node, name, fmt::format("must be from {} ms to {} ms", min_ms, max_ms));
+      }
+      *out = *parsed;
+    };
+  }
+  Handler nested(std::vector<Entry> entries) {
+    return [this, entries = std::move(entries)](const toml::node& node, const std::string& name) {
+      table(node, name, entries);
+    };
+  }
+
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  void fail(const toml::node& node, const std::string& name, const std::string& problem) {
+    fail_at(node.source().begin.line, name, problem);
+  }
+  void fail_at(std::size_t line, const std::string& name, const std::string& problem) {
+    if (error_.has_value()) return;
+    error_ = make_error(Code::config, fmt::format("{}:{}: {}: {}", shown_path_, line, name, problem));
+  }
+
+  std::string shown_path_;
+  std::optional<Error> error_;
+};
+
+bool is_port(std::string_view text) {
+  if (text.empty() || text.size() > 5 || !only_of(text, kDigits) || text[0] == '0') return false;
+  int port = 0;
+  for (char digit : text) port = port * 10 + (digit - '0');
+  return port <= 65'535;
+}
+
+bool is_host(std::string_view text) {
+  if (text.empty() || text.size() > 253) return false;
+  if (text.front() == '[') {  // an IPv6 address; what exactly it may be, the resolver says
+    return text.size() > 4 && text.back() == ']' &&
+           only_of(text.substr(1, text.size() - 2), "0123456789abcdefABCDEF:.");
+  }
+  if (text.front() == '-' || text.front() == '.' || text.find("..") != std::string_view::npos) return false;
+  return only_of(text, std::string(kLetters) + std::string(kDigits) + ".-");
+}
+
+// "https://host[:port]" and nothing behind it: user, path and query would be sent or dropped unseen.
+bool is_upstream(std::string_view text) {
+  constexpr std::string_view kScheme = "https://";
+  if (!starts_with(text, kScheme)) return false;
+  text.remove_prefix(kScheme.size());
+  const std::size_t bracket = text.find(']');
+  const std::size_t colon = text.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  if (colon == std::string_view::npos) return is_host(text);
+  return is_host(text.substr(0, colon)) && is_port(text.substr(colon + 1));
+}
+
+bool is_path_or_empty(std::string_view text) {
+  return text.empty() || (text.front() == '/' && text.size() <= kMaxPathBytes && !has_control(text));
+}
+
+bool is_variable_name(std::string_view text) {
+  return !text.empty() && text.size() <= 128 && !only_of(text.substr(0, 1), kDigits) &&
+         only_of(text, std::string(kLetters) + std::string(kDigits) + "_");
+}
+
+// git's ident line ends a name at '<' and an email at '>', and drops or chokes on the rest:
+// git-commit-tree(1).
+bool is_author_name(std::string_view text) {
+  return !trim(text).empty() && text.size() <= 256 && !has_control(text) &&
+         text.find_first_of("<>") == std::string_view::npos;
+}
+
+bool is_author_email(std::string_view text) {
+  return is_author_name(text) && text.find(' ') == std::string_view::npos;
+}
+
+// The rules of git-check-ref-format(1), and no component that could be taken for an option.
+bool is_branch_prefix(std::string_view text) {
+  if (text.empty() || text.size() > 128 || has_control(text) || text.back() == '/') return false;
+  if (text.find_first_of(" ~^:?*[\\") != std::string_view::npos) return false;
+  if (text.find("..") != std::string_view::npos || text.find("@{") != std::string_view::npos) return false;
+  for (const std::string& part : split(text, '/')) {
+    if (part.empty() || part == "@" || part.front() == '.' || part.front() == '-' || part.back() == '.')
+      return false;
+    if (part.size() >= 5 && part.substr(part.size() - 5) == ".lock") return false;
+  }
+  return true;
+}
+
+void read_document(const toml::table& document, TomlReader* in, Config* out) {
+  using Entry = TomlReader::Entry;
+  std::vector<Entry> limits;
+  for (const LimitRule& rule : kLimitRules) {
+    std::uint64_t* target = &(out->limits.*rule.field);
+    limits.push_back({rule.key, in->integer(rule.min, rule.max, [target](std::uint64_t n) { *target = n; })});
+  }
+  const std::vector<Entry> anthropic{
+      {"upstream",
+       in->text(&out->anthropic.upstream, is_upstream, "must be https://host or https://host:port")},
+      {"ca_bundle", in->text(&out->anthropic.ca_bundle, is_path_or_empty, "must be an absolute path")},
+      {"credential_env",
+       in->text(&out->anthropic.credential_env, is_variable_name, "must be the name of a variable")},
+  };
+  const std::vector<Entry> commit{
+      {"author_name",
+       in->text(&out->author_name, is_author_name, "must be a name on one line without < and >")},
+      {"author_email", in->text(&out->author_email, is_author_email, "must be an address without < and >")},
+  };
+  const auto set_uid = [out](std::uint64_t n) { out->box_uid = static_cast<std::uint32_t>(n); };
+  in->table(
+      document, "",
+      {
+          {"vendors", in->nested({{"anthropic", in->nested(anthropic)}})},
+          {"commit", in->nested(commit)},
+          {"branch", in->nested({{"prefix", in->text(&out->branch_prefix, is_branch_prefix,
+                                                     "must be a part of a branch name")}})},
+          {"agents",
+           in->nested({{"dir", in->text(&out->agents_dir, is_path_or_empty, "must be an absolute path")},
+                       {"claude", in->nested({{"model", in->text(&out->claude_model, is_model,
+                                                                 "must be a model's name")}})}})},
+          {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)}})},
+          {"deadlines", in->nested({{"total", in->duration(1, kMaxTotalMs, &out->deadlines.total)},
+                                    {"grace", in->duration(0, kMaxGraceMs, &out->deadlines.grace)}})},
+          {"limits", in->nested(limits)},
+      });
+}
+
+Result<toml::table> parse_toml(std::string_view text, const std::string& shown_path) {
+  if (text.size() > kMaxConfigBytes) {
+    return make_error(Code::config, fmt::format("{}: larger than {} bytes", shown_path, kMaxConfigBytes));
+  }
+  if (!is_valid_utf8(text)) return make_error(Code::config, shown_path + ": not UTF-8");
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& problem) {
+    return make_error(Code::config,
+                      fmt::format("{}:{}: not TOML: {}", shown_path, problem.source().begin.line,
+                                  printable(problem.description(), 512)));
+  }
+}
+
+}  // namespace
+
+Result<Config> decode_config(std::string_view toml, const std::string& shown_path) {
+  TRY(toml::table document, parse_toml(toml, shown_path));
+  Config out;
+  TomlReader in(shown_path);
+  read_document(document, &in, &out);
+  if (in.error().has_value()) return *in.error();
+  return out;
+}
+
+}  // namespace cofferdam::contract

@@ -1,0 +1,229 @@
+#include "contract/invocation.h"
+
+#include <fmt/core.h>
+
+#include <set>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "contract/invocation_json.h"
+#include "contract/json.h"
+#include "contract/rules.h"
+
+namespace cofferdam::contract {
+namespace {
+
+constexpr std::string_view kLowerAlnum = "abcdefghijklmnopqrstuvwxyz0123456789";
+constexpr std::string_view kLowerAlnumDash = "abcdefghijklmnopqrstuvwxyz0123456789-";
+constexpr std::string_view kContextName =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-";
+constexpr std::string_view kModel = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/[]-";
+constexpr std::size_t kMaxCommands = 64;
+// Linux takes at most 2 MiB of arguments and environment together under the usual stack limit: execve(2).
+constexpr std::size_t kMaxArgvBytes = 1U << 20U;
+
+// Each check names the JSON path of what it looked at; the first failure stays in the fault.
+class Rules {
+ public:
+  explicit Rules(const InvocationFields& fields) : fields_(fields) {}
+
+  Status check() {
+    attempt();
+    agent();
+    clone();
+    prompt();
+    context();
+    commands();
+    deadlines();
+    limits();
+    model();
+    if (fault_.failed()) return fault_.error();
+    return {};
+  }
+
+ private:
+  void require(bool holds, const std::string& path, const std::string& problem) {
+    if (!holds) fault_.fail(path, problem, Code::usage);
+  }
+  // Whatever is kept as a string in JSON.
+  void require_text(const std::string& text, const std::string& path) {
+    require(is_valid_utf8(text), path, "must be UTF-8");
+    require(text.find('\0') == std::string::npos, path, "must not contain NUL");
+  }
+
+  void attempt() {
+    require(is_attempt_id(fields_.attempt_id), "$.attempt_id",
+            "must be 1 to 64 of a-z, 0-9 and -, starting and ending with a letter or digit");
+  }
+
+  void argv(const std::vector<std::string>& argv, const std::string& path) {
+    require(!argv.empty(), path, "must not be empty");
+    require(argv.size() <= kMaxArgvEntries, path,
+            fmt::format("must have at most {} entries", kMaxArgvEntries));
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < argv.size() && !fault_.failed(); ++i) {
+      require_text(argv[i], json_path(path, i));
+      // The kernel's bound on one argument includes the terminating NUL.
+      require(argv[i].size() < kMaxArgBytes, json_path(path, i),
+              fmt::format("must have less than {} bytes", kMaxArgBytes));
+      total += argv[i].size() + 1;
+    }
+    require(argv.empty() || !argv.front().empty(), json_path(path, 0U), "must not be empty");
+    require(total <= kMaxArgvBytes, path, fmt::format("must have at most {} bytes together", kMaxArgvBytes));
+  }
+
+  void agent() {
+    const AgentSpec& agent = fields_.agent;
+    const bool known = agent.name == "claude" || agent.name == "command";
+    require(known, "$.agent.name", "must be one of \"claude\", \"command\"");
+    if (agent.name == "command") {
+      argv(agent.argv, "$.agent.argv");
+    } else {
+      require(agent.argv.empty(), "$.agent.argv", "is only for the agent \"command\"");
+    }
+    require(agent.name != "claude" || fields_.egress == Vendor::anthropic, "$.egress",
+            "must be \"anthropic\" for the agent \"claude\"");
+  }
+
+  void clone() {
+    const CloneRequest& clone = fields_.clone;
+    require_text(clone.repository, "$.clone.repository");
+    require(starts_with(clone.repository, "/") && clone.repository.size() <= kMaxPathBytes,
+            "$.clone.repository", fmt::format("must be an absolute path of at most {} bytes", kMaxPathBytes));
+    require(is_object_id(clone.head), "$.clone.head",
+            "must be a full object id: 40 or 64 lower-case hexadecimal digits");
+    if (!clone.tree.has_value()) return;
+    require(is_object_id(*clone.tree) && clone.tree->size() == clone.head.size(), "$.clone.tree",
+            "must be a full object id of the same format as the head");
+  }
+
+  void prompt() {
+    require_text(fields_.prompt, "$.prompt");
+    require(fields_.prompt.size() <= kMaxPromptBytes, "$.prompt",
+            fmt::format("must have at most {} bytes", kMaxPromptBytes));
+    require(!fields_.prompt.empty() || fields_.agent.name == "command", "$.prompt", "must not be empty");
+  }
+
+  void context() {
+    if (!fields_.context.has_value()) return;
+    const CapturedContext& context = *fields_.context;
+    const bool named =
+        !context.name.empty() && context.name.size() <= 128 && only_of(context.name, kContextName);
+    require(named, "$.context.name", "must be 1 to 128 of A-Z, a-z, 0-9 and . _ / -");
+    require(context.version >= 1 && context.version <= kMaxJsonInteger, "$.context.version",
+            fmt::format("must be an integer from 1 to {}", kMaxJsonInteger));
+    require(is_sha256(context.sha256), "$.context.sha256", "must be 64 lower-case hexadecimal digits");
+  }
+
+  void commands() {
+    const auto& commands = fields_.commands;
+    require(commands.empty() || !is_read_only(fields_.phase), "$.commands",
+            "can only be granted in the phase \"implementation\"");
+    require(commands.size() <= kMaxCommands, "$.commands",
+            fmt::format("must have at most {} entries", kMaxCommands));
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < commands.size() && !fault_.failed(); ++i) {
+      const std::string path = json_path("$.commands", i);
+      const std::string& id = commands[i].id;
+      require(!id.empty() && id.size() <= 64 && only_of(id, kLowerAlnumDash), path + ".id",
+              "must be 1 to 64 of a-z, 0-9 and -");
+      require(seen.insert(id).second, path + ".id", "is the id of an earlier command too");
+      argv(commands[i].argv, path + ".argv");
+    }
+  }
+
+  void deadlines() {
+    const auto total = fields_.deadlines.total.count();
+    const auto grace = fields_.deadlines.grace.count();
+    require(total >= 1 && total <= static_cast<std::int64_t>(kMaxTotalMs), "$.deadlines.total_ms",
+            fmt::format("must be an integer from 1 to {}", kMaxTotalMs));
+    require(grace >= 0 && grace <= static_cast<std::int64_t>(kMaxGraceMs), "$.deadlines.grace_ms",
+            fmt::format("must be an integer from 0 to {}", kMaxGraceMs));
+  }
+
+  void limits() {
+    for (const LimitRule& rule : kLimitRules) {
+      const std::uint64_t value = fields_.limits.*rule.field;
+      require(value >= rule.min && value <= rule.max, json_path("$.limits", rule.key),
+              fmt::format("must be an integer from {} to {}", rule.min, rule.max));
+    }
+  }
+
+  void model() {
+    const std::string& model = fields_.model;
+    require(!model.empty() || fields_.agent.name == "command", "$.model", "must be named for this agent");
+    require(model.empty() || fields_.egress != Vendor::none, "$.model", "means nothing without egress");
+    require(model.empty() || is_model(model), "$.model",
+            "must be 1 to 128 of A-Z, a-z, 0-9 and . _ : / [ ] -");
+  }
+
+  const InvocationFields& fields_;
+  JsonFault fault_;
+};
+
+}  // namespace
+
+bool only_of(std::string_view text, std::string_view allowed) {
+  return text.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+bool is_attempt_id(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && only_of(text, kLowerAlnumDash) &&
+         only_of(text.substr(0, 1), kLowerAlnum) && only_of(text.substr(text.size() - 1), kLowerAlnum);
+}
+
+bool is_model(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxModelBytes && only_of(text, kModel);
+}
+
+bool is_sha256(std::string_view text) {
+  return text.size() == 64 && only_of(text, "0123456789abcdef");
+}
+
+bool has_control(std::string_view text) {
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) return true;
+  }
+  return false;
+}
+
+const char* backend_name(Backend backend) {
+  return backend == Backend::docker ? "docker" : "native";
+}
+
+const char* vendor_name(Vendor vendor) {
+  return vendor == Vendor::anthropic ? "anthropic" : "none";
+}
+
+Result<Invocation> build_invocation(InvocationFields fields) {
+  TRY_VOID(Rules(fields).check());
+  std::string encoded = canonical_invocation(fields);
+  // Escapes can make the encoding larger than what was decoded; whoever stores it must be able to read it
+  // back.
+  if (encoded.size() > kMaxInvocationBytes) {
+    return make_error(Code::usage,
+                      fmt::format("$: larger than {} bytes in canonical form", kMaxInvocationBytes));
+  }
+  std::string digest = sha256_hex(encoded);
+  return Invocation(std::move(fields), std::move(encoded), std::move(digest));
+}
+
+Result<Invocation> decode_invocation(std::string_view json) {
+  auto fields = parse_invocation_fields(json);
+  if (!fields) {
+    Error error = std::move(fields).error();
+    error.code = Code::usage;
+    return error;
+  }
+  return build_invocation(*std::move(fields));
+}
+
+std::string new_attempt_id() {
+  const std::string date = to_rfc3339(now());
+  return fmt::format("{}{}{}-{}", date.substr(0, 4), date.substr(5, 2), date.substr(8, 2), random_hex(5));
+}
+
+}  // namespace cofferdam::contract

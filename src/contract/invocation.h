@@ -1,0 +1,118 @@
+// The Invocation: the immutable request that one attempt executes ("cofferdam.invocation/1").
+//
+// A value with only const access: built by decode_invocation() or build_invocation(), both of which enforce
+// every rule below, so whoever holds one holds a valid one. Planning, question and review cannot carry
+// commands; deadlines are finite and positive; the head is a full object id.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "contract/phase.h"
+
+namespace cofferdam::contract {
+
+inline constexpr std::size_t kMaxInvocationBytes = 4U << 20U;
+inline constexpr std::size_t kMaxPromptBytes = 1U << 20U;
+inline constexpr std::size_t kMaxArgvEntries = 4096;
+inline constexpr std::size_t kMaxArgBytes = 128U << 10U;
+
+// "claude", or "command" with an argv (any program, no agent). The version is recorded by the adapter.
+struct AgentSpec {
+  std::string name;
+  std::vector<std::string> argv;  // only, and never empty, for "command"
+  bool operator==(const AgentSpec&) const = default;
+};
+
+struct CloneRequest {
+  std::string repository;           // absolute path of the work tree or git directory
+  std::string head;                 // full object id of the trusted commit
+  std::optional<std::string> tree;  // if given, must be the head's tree
+  bool operator==(const CloneRequest&) const = default;
+};
+
+// What the prompt was built from.
+struct CapturedContext {
+  std::string name;           // 1..128 of [A-Za-z0-9._/-]
+  std::uint64_t version = 0;  // 1..2^53-1
+  std::string sha256;         // 64 lower-case hexadecimal digits
+  bool operator==(const CapturedContext&) const = default;
+};
+
+struct ApprovedCommand {
+  std::string id;  // 1..64 of [a-z0-9-]
+  std::vector<std::string> argv;
+  bool operator==(const ApprovedCommand&) const = default;
+};
+
+struct Deadlines {
+  std::chrono::milliseconds total = std::chrono::minutes(30);  // 1 ms .. 7 days
+  std::chrono::milliseconds grace = std::chrono::seconds(5);   // TERM to KILL; 0 .. 60 s
+  bool operator==(const Deadlines&) const = default;
+};
+
+struct Limits {
+  std::uint64_t work_bytes = 2ULL << 30U;     // the work tree and everything written to it
+  std::uint64_t work_inodes = 500'000;
+  std::uint64_t scratch_bytes = 512ULL << 20U;  // each of HOME, /tmp and /dev/shm
+  std::uint64_t scratch_inodes = 100'000;
+  std::uint64_t output_bytes = 64ULL << 20U;  // stdout and stderr together
+  std::uint64_t requests = 500;               // to the vendor
+  std::uint64_t max_tokens = 64'000;          // ceiling of max_tokens in one request
+  bool operator==(const Limits&) const = default;
+};
+
+enum class Backend { native, docker };
+const char* backend_name(Backend backend);
+
+enum class Vendor { none, anthropic };
+const char* vendor_name(Vendor vendor);
+
+// The plain fields; Invocation wraps them so that nobody changes them after validation.
+struct InvocationFields {
+  std::string attempt_id;  // 1..64 of [a-z0-9-], starting and ending with a letter or digit
+  Phase phase = Phase::question;
+  AgentSpec agent;
+  CloneRequest clone;
+  std::string prompt;  // UTF-8 without NUL; may be empty only for "command"
+  std::optional<CapturedContext> context;
+  std::vector<ApprovedCommand> commands;  // implementation only
+  Deadlines deadlines;
+  Limits limits;
+  Vendor egress = Vendor::none;
+  std::string model;  // named for every agent but "command"
+  Backend backend = Backend::native;
+  bool operator==(const InvocationFields&) const = default;
+};
+
+class Invocation {
+ public:
+  const InvocationFields& operator*() const { return fields_; }
+  const InvocationFields* operator->() const { return &fields_; }
+  // Canonical encoding: every field, keys sorted, no white space. Equal invocations have equal bytes.
+  const std::string& canonical() const { return canonical_; }
+  const std::string& sha256() const { return sha256_; }  // of canonical()
+
+ private:
+  friend Result<Invocation> build_invocation(InvocationFields fields);
+  Invocation(InvocationFields fields, std::string canonical, std::string sha256)
+      : fields_(std::move(fields)), canonical_(std::move(canonical)), sha256_(std::move(sha256)) {}
+  InvocationFields fields_;
+  std::string canonical_;
+  std::string sha256_;
+};
+
+// Code::usage with the JSON path ("$.deadlines.total_ms: must be ...") for whatever breaks a rule.
+Result<Invocation> build_invocation(InvocationFields fields);
+// Strict: unknown and duplicate keys, wrong types, absurd numbers and depth, invalid UTF-8 are errors.
+Result<Invocation> decode_invocation(std::string_view json);
+
+// A fresh attempt id: time-ordered enough to read, random enough never to collide ("20261130-3f9a2c71d0").
+std::string new_attempt_id();
+
+}  // namespace cofferdam::contract

@@ -1,0 +1,204 @@
+#include "contract/json.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/text.h"
+
+namespace cofferdam::contract {
+namespace {
+
+bool is_plain_key(std::string_view key) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  return !key.empty() && key.size() <= 64 && key.find_first_not_of(kPlain) == std::string_view::npos;
+}
+
+enum class Strictness { strict, lenient };
+
+// Builds the document from the parser's events. The library's own builder silently keeps the last of
+// duplicate keys and knows neither depth nor path.
+class Builder final : public nlohmann::json_sax<Json> {
+ public:
+  Builder(std::size_t max_depth, Strictness strictness)
+      : max_depth_(max_depth), strict_(strictness == Strictness::strict) {}
+
+  bool null() override { return add(Json(nullptr)) != nullptr; }
+  bool boolean(bool value) override { return add(Json(value)) != nullptr; }
+  bool number_integer(number_integer_t value) override { return add(Json(value)) != nullptr; }
+  bool number_unsigned(number_unsigned_t value) override { return add(Json(value)) != nullptr; }
+  bool number_float(number_float_t value, const string_t& text) override;
+  bool string(string_t& value) override;
+  bool binary(binary_t& value) override;
+  bool start_object(std::size_t elements) override;
+  bool key(string_t& name) override;
+  bool end_object() override { return end(); }
+  bool start_array(std::size_t elements) override;
+  bool end_array() override { return end(); }
+  bool parse_error(std::size_t position, const std::string& last_token,
+                   const nlohmann::json::exception& problem) override;
+
+  Json& root() { return root_; }
+  const JsonFault& fault() const { return fault_; }
+
+ private:
+  struct Frame {
+    Json* container;
+    std::string key;
+  };
+
+  Json* add(Json value);
+  bool start(Json container);
+  bool end() {
+    frames_.pop_back();
+    return true;
+  }
+  bool refuse(const std::string& problem) {
+    fault_.fail(path(), problem);
+    return false;
+  }
+  std::string path() const;
+
+  std::size_t max_depth_;
+  bool strict_;
+  Json root_;
+  std::vector<Frame> frames_;
+  JsonFault fault_;
+};
+
+Json* Builder::add(Json value) {
+  if (frames_.empty()) {
+    root_ = std::move(value);
+    return &root_;
+  }
+  Frame& frame = frames_.back();
+  if (frame.container->is_array()) {
+    frame.container->push_back(std::move(value));
+    return &frame.container->back();
+  }
+  Json& slot = (*frame.container)[frame.key];
+  slot = std::move(value);
+  return &slot;
+}
+
+bool Builder::start(Json container) {
+  if (frames_.size() >= max_depth_) return refuse(fmt::format("nested deeper than {}", max_depth_));
+  frames_.push_back({add(std::move(container)), {}});
+  return true;
+}
+
+bool Builder::start_object(std::size_t /*elements*/) {
+  return start(Json::object());
+}
+bool Builder::start_array(std::size_t /*elements*/) {
+  return start(Json::array());
+}
+
+bool Builder::number_float(number_float_t value, const string_t& text) {
+  // The lexer turns integers that do not fit into doubles: it would round what it was told.
+  if (strict_ && text.find_first_of(".eE") == std::string::npos) {
+    return refuse("an integer that does not fit 64 bits");
+  }
+  if (!std::isfinite(value)) return refuse("a number that does not fit a double");
+  return add(Json(value)) != nullptr;
+}
+
+bool Builder::string(string_t& value) {
+  if (strict_ && value.find('\0') != std::string::npos) return refuse("a string that contains NUL");
+  return add(Json(std::move(value))) != nullptr;
+}
+
+bool Builder::binary(binary_t& /*value*/) {
+  return refuse("binary data");
+}
+
+bool Builder::key(string_t& name) {
+  Frame& frame = frames_.back();
+  frame.key = name;
+  if (!strict_) return true;
+  if (name.find('\0') != std::string::npos) return refuse("a key that contains NUL");
+  if (frame.container->contains(name)) return refuse("duplicate key");
+  return true;
+}
+
+bool Builder::parse_error(std::size_t position, const std::string& /*last_token*/,
+                          const nlohmann::json::exception& problem) {
+  // 406: out_of_range, a number that is infinite as a double. The library's text quotes the input, ours does
+  // not.
+  if (problem.id == 406)
+    return refuse(fmt::format("a number that does not fit a double, at byte {}", position));
+  return refuse(fmt::format("not JSON in UTF-8, at byte {}", position));
+}
+
+// Of the value that is being read: inside the innermost array it is not there yet.
+std::string Builder::path() const {
+  std::string out = "$";
+  for (const Frame& frame : frames_) {
+    if (frame.container->is_array()) {
+      out = json_path(std::move(out), frame.container->size() - (&frame == &frames_.back() ? 0U : 1U));
+    } else if (!frame.key.empty()) {
+      out = json_path(std::move(out), frame.key);
+    }
+  }
+  return out;
+}
+
+Result<Json> parse(std::string_view text, std::size_t max_bytes, std::size_t max_depth,
+                   Strictness strictness) {
+  if (text.size() > max_bytes) {
+    return make_error(Code::protocol, fmt::format("$: larger than {} bytes", max_bytes));
+  }
+  // The lexer takes a raw NUL for the end of input and skips a byte order mark.
+  if (auto at = text.find('\0'); at != std::string_view::npos) {
+    return make_error(Code::protocol, fmt::format("$: not JSON: a NUL byte at byte {}", at));
+  }
+  if (starts_with(text, "\xEF\xBB\xBF"))
+    return make_error(Code::protocol, "$: starts with a byte order mark");
+  Builder builder(max_depth, strictness);
+  const bool parsed = Json::sax_parse(text.begin(), text.end(), &builder);
+  if (builder.fault().failed()) return builder.fault().error();
+  if (!parsed) return make_error(Code::protocol, "$: not JSON");
+  return std::move(builder.root());
+}
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text, std::size_t max_bytes, std::size_t max_depth) {
+  return parse(text, max_bytes, max_depth, Strictness::strict);
+}
+
+Result<Json> parse_json_lenient(std::string_view text, std::size_t max_bytes, std::size_t max_depth) {
+  return parse(text, max_bytes, max_depth, Strictness::lenient);
+}
+
+std::string canonical(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json json_text(std::string_view bytes, std::size_t max_bytes) {
+  const bool as_is =
+      bytes.size() <= max_bytes && bytes.find('\0') == std::string_view::npos && is_valid_utf8(bytes);
+  return as_is ? Json(std::string(bytes)) : Json(printable(bytes, max_bytes));
+}
+
+Json json_count(std::uint64_t value) {
+  return Json(std::min(value, kMaxJsonInteger));
+}
+
+std::string json_path(std::string parent, std::string_view key) {
+  if (is_plain_key(key)) {
+    parent.append(1, '.').append(key);
+  } else {
+    parent.append(1, '[').append(canonical(Json(printable(key, 64)))).append(1, ']');
+  }
+  return parent;
+}
+
+std::string json_path(std::string parent, std::size_t index) {
+  parent.append(1, '[').append(std::to_string(index)).append(1, ']');
+  return parent;
+}
+
+}  // namespace cofferdam::contract

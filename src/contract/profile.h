@@ -1,0 +1,48 @@
+// Profile: what a box must be. Data, made by the stages that need a box and read by the backend, which turns
+// it into a plan. No host path of the user's enters a box: sources are /usr and friends, the attempt's
+// storage, and the agent's own folder.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/process.h"
+#include "contract/result.h"
+
+namespace cofferdam::contract {
+
+enum class Access { none, read_only, read_write };
+
+// The namespaces that hold an attempt's storage; borrowed descriptors of /proc/PID/ns/{user,mnt}.
+struct StorageRef {
+  int userns_fd = -1;
+  int mntns_fd = -1;
+};
+
+struct Profile {
+  std::string kind;  // "prepare", "agent", "command", "snapshot", "collect": for messages and the account
+  std::vector<std::string> argv;
+  std::vector<std::string> env;
+  std::string cwd = "/workspace";
+  // The attempt's storage.
+  Access work = Access::none;      // at /workspace
+  Access metadata = Access::none;  // at /workspace/.git
+  Access output = Access::none;    // at /out: the snapshot's objects, the collected pack
+  // A read-only folder of the agent's own files at /opt/agent; empty: none.
+  std::string agent_dir;
+  std::uint64_t scratch_bytes = 0;
+  std::uint64_t scratch_inodes = 0;
+  std::uint64_t work_bytes = 0;  // what the storage was bounded to: the probes compare
+  std::uint64_t work_inodes = 0;
+  // Loopback TCP ports whose listening sockets are handed out of the box.
+  std::vector<std::uint16_t> listeners;
+  std::chrono::milliseconds deadline{0};  // init enforces it by itself, then the grace
+  std::chrono::milliseconds grace{0};
+  std::uint64_t file_size_limit = 0;      // RLIMIT_FSIZE in bytes; 0: none
+  // Standard streams and further descriptors of the program; sources are borrowed until the box has started.
+  std::vector<FdMapping> fds;
+};
+
+}  // namespace cofferdam::contract

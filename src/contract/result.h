@@ -1,0 +1,138 @@
+// The Result: the terminal record of one attempt, written once ("cofferdam.result/1").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "contract/clone.h"
+#include "contract/invocation.h"
+#include "contract/phase.h"
+
+namespace cofferdam::contract {
+
+// The first thing that ended the attempt; later ones never overwrite it.
+struct Cause {
+  std::string control;  // "exit", "deadline", "cancel", "requests", "answer", "storage", a control's name, ...
+  std::string detail;   // one line for people
+  Timestamp at;
+};
+
+struct ProcessFacts {  // the agent's main process, as the kernel gave it
+  std::optional<int> exit_code;
+  std::optional<int> signal;
+  std::optional<Timestamp> started_at;
+  std::optional<Timestamp> ended_at;
+};
+
+struct CancelFacts {
+  Timestamp requested_at;
+  std::string by;      // "signal", "stdin", "command"
+  std::string reason;
+};
+
+struct SettlementFacts {
+  std::optional<Timestamp> box_gone_at;
+  bool killed = false;        // grace ran out, or processes were left when the program had ended
+  std::uint64_t took_ms = 0;  // from first cause to box gone
+};
+
+struct ChangedFile {
+  std::string path;    // raw bytes; printed escaped
+  std::string status;  // "added", "modified", "deleted", "type-changed"
+};
+
+struct Finding {
+  std::string rule;    // "nested-git", "special-file", ...
+  std::string path;
+  std::string action;  // "reported", "dropped", "refused"
+};
+
+struct ChangeFacts {
+  std::string base;                  // the trusted head
+  std::optional<std::string> commit;
+  std::optional<std::string> tree;
+  std::optional<std::string> ref;    // null unless published
+  std::vector<ChangedFile> files;    // at most 10 000; `file_count` has the true number
+  std::uint64_t file_count = 0;
+  std::vector<Finding> findings;
+  std::uint64_t ignored_files = 0;
+};
+
+struct Usage {
+  std::uint64_t requests = 0;
+  std::uint64_t input_tokens = 0;
+  std::uint64_t output_tokens = 0;
+  std::optional<double> cost_usd;  // as the agent reports it
+};
+
+struct Resources {
+  std::uint64_t peak_memory = 0;  // bytes, largest resident set of one process: getrusage(2)
+  std::uint64_t cpu_ms = 0;
+  std::uint64_t work_bytes = 0;
+  std::uint64_t work_inodes = 0;
+};
+
+struct EgressFacts {
+  std::uint64_t requests = 0;
+  std::uint64_t denied = 0;
+};
+
+struct ControlFact {
+  std::string name;
+  bool required = true;
+  bool enforced = false;
+  std::string proof;  // "inside probe: ...", "by construction: ..."
+};
+
+struct Publication {
+  std::string state;   // "published", "none", "failed"
+  std::string reason;
+};
+
+struct AgentFacts {
+  std::string name;
+  std::string version;  // as pinned; empty for "command"
+  std::string model;
+};
+
+struct ImageFacts {
+  std::string kind = "host";  // the host's /usr: not pinned
+  bool pinned = false;
+};
+
+struct ResultRecord {
+  std::string attempt_id;
+  std::string invocation_sha256;
+  Phase phase = Phase::question;
+  Outcome outcome = Outcome::setup_failed;
+  Cause cause;
+  ProcessFacts process;
+  std::optional<CancelFacts> cancel;
+  SettlementFacts settlement;
+  std::optional<std::string> answer;  // text, or the checked JSON of a plan
+  std::string summary;                // bounded, printable
+  ChangeFacts change;
+  Usage usage;
+  Resources resources;
+  EgressFacts egress;
+  std::vector<ControlFact> controls;
+  Publication publication;
+  AgentFacts agent;
+  ImageFacts image;
+  std::string backend = "native";
+  std::string vendor_upstream;  // where the gateway sent requests; empty without egress
+  std::optional<CloneIdentity> clone;
+  std::optional<CapturedContext> context;
+  Timestamp created_at;
+  std::string chain_head;  // of the ledger's hash chain, the result itself not included
+};
+
+std::string encode_result(const ResultRecord& result);  // one line, canonical
+Result<ResultRecord> decode_result(std::string_view json);
+
+}  // namespace cofferdam::contract

@@ -1,0 +1,183 @@
+#include <cmath>
+#include <utility>
+
+#include "contract/json.h"
+#include "contract/result.h"
+#include "contract/result_shape.h"
+
+namespace cofferdam::contract {
+namespace {
+
+Json name_json(const std::string& text) {
+  return json_text(text, kMaxNameBytes);
+}
+Json line_json(const std::string& text) {
+  return json_text(text, kMaxLineBytes);
+}
+// For what is empty when there is none.
+Json text_or_null(const std::string& text, std::size_t max_bytes) {
+  return text.empty() ? Json(nullptr) : json_text(text, max_bytes);
+}
+Json time_or_null(const std::optional<Timestamp>& time) {
+  return time.has_value() ? Json(to_rfc3339(*time)) : Json(nullptr);
+}
+Json number_or_null(const std::optional<int>& number) {
+  return number.has_value() ? Json(*number) : Json(nullptr);
+}
+Json id_or_null(const std::optional<std::string>& id) {
+  return id.has_value() ? name_json(*id) : Json(nullptr);
+}
+
+Json process_json(const ProcessFacts& process) {
+  return {{"exit_code", number_or_null(process.exit_code)},
+          {"signal", number_or_null(process.signal)},
+          {"started_at", time_or_null(process.started_at)},
+          {"ended_at", time_or_null(process.ended_at)}};
+}
+
+Json cancel_json(const std::optional<CancelFacts>& cancel) {
+  if (!cancel.has_value()) return nullptr;
+  return {{"requested_at", to_rfc3339(cancel->requested_at)},
+          {"by", name_json(cancel->by)},
+          {"reason", line_json(cancel->reason)}};
+}
+
+// Appends until one of the bounds is reached; the record's own counts say how many there were.
+class BoundedList {
+ public:
+  bool full() const { return full_ || list_.size() == kMaxListed; }
+  void add(Json entry) {
+    bytes_ += canonical(entry).size() + 1;
+    full_ = bytes_ > kMaxListedBytes;
+    if (!full_) list_.push_back(std::move(entry));
+  }
+  Json take() { return std::move(list_); }
+
+ private:
+  Json list_ = Json::array();
+  std::size_t bytes_ = 0;
+  bool full_ = false;
+};
+
+Json change_json(const ChangeFacts& change) {
+  BoundedList files;
+  for (const ChangedFile& file : change.files) {
+    if (files.full()) break;
+    files.add({{"path", json_text(file.path, kMaxChangedPathBytes)}, {"status", name_json(file.status)}});
+  }
+  BoundedList findings;
+  for (const Finding& finding : change.findings) {
+    if (findings.full()) break;
+    findings.add({{"rule", name_json(finding.rule)},
+                  {"path", json_text(finding.path, kMaxChangedPathBytes)},
+                  {"action", name_json(finding.action)}});
+  }
+  return {{"base", text_or_null(change.base, kMaxNameBytes)},
+          {"commit", id_or_null(change.commit)},
+          {"tree", id_or_null(change.tree)},
+          {"ref", change.ref.has_value() ? line_json(*change.ref) : Json(nullptr)},
+          {"files", files.take()},
+          {"file_count", json_count(change.file_count)},
+          {"findings", findings.take()},
+          {"ignored_files", json_count(change.ignored_files)}};
+}
+
+Json usage_json(const Usage& usage) {
+  Json cost = nullptr;
+  // The agent reports it: only a sane number is a cost.
+  if (usage.cost_usd.has_value() && *usage.cost_usd >= 0 && *usage.cost_usd <= kMaxCostUsd)
+    cost = *usage.cost_usd;
+  return {
+      {"requests", json_count(usage.requests)},
+      {"tokens", {{"input", json_count(usage.input_tokens)}, {"output", json_count(usage.output_tokens)}}},
+      {"cost_usd", cost}};
+}
+
+Json resources_json(const Resources& resources) {
+  return {{"peak_memory", json_count(resources.peak_memory)},
+          {"cpu_ms", json_count(resources.cpu_ms)},
+          {"work_bytes", json_count(resources.work_bytes)},
+          {"work_inodes", json_count(resources.work_inodes)}};
+}
+
+Json controls_json(const std::vector<ControlFact>& controls) {
+  Json out = Json::array();
+  for (const ControlFact& control : controls) {
+    if (out.size() == kMaxControls) break;
+    out.push_back({{"name", name_json(control.name)},
+                   {"required", control.required},
+                   {"enforced", control.enforced},
+                   {"proof", line_json(control.proof)}});
+  }
+  return out;
+}
+
+Json clone_json(const std::optional<CloneIdentity>& clone) {
+  if (!clone.has_value()) return nullptr;
+  return {{"repository", json_text(clone->repository, kMaxChangedPathBytes)},
+          {"head", name_json(clone->head)},
+          {"tree", name_json(clone->tree)},
+          {"object_format", name_json(clone->object_format)},
+          {"id", name_json(clone->id)}};
+}
+
+Json context_json(const std::optional<CapturedContext>& context) {
+  if (!context.has_value()) return nullptr;
+  return {{"name", name_json(context->name)},
+          {"version", json_count(context->version)},
+          {"sha256", name_json(context->sha256)}};
+}
+
+}  // namespace
+
+std::string encode_result(const ResultRecord& result) {
+  const Json none = Json::array();  // lists that this version never fills
+  const Json document = {
+      {"schema", kResultSchema},
+      {"attempt_id", name_json(result.attempt_id)},
+      {"invocation_sha256", name_json(result.invocation_sha256)},
+      {"phase", phase_name(result.phase)},
+      {"outcome", outcome_name(result.outcome)},
+      {"cause",
+       {{"control", name_json(result.cause.control)},
+        {"detail", line_json(result.cause.detail)},
+        {"at", to_rfc3339(result.cause.at)}}},
+      {"process", process_json(result.process)},
+      {"cancel", cancel_json(result.cancel)},
+      {"settlement",
+       {{"box_gone_at", time_or_null(result.settlement.box_gone_at)},
+        {"killed", result.settlement.killed},
+        {"took_ms", json_count(result.settlement.took_ms)}}},
+      {"answer", result.answer.has_value() ? json_text(*result.answer, kMaxAnswerBytes) : Json(nullptr)},
+      {"summary", json_text(result.summary, kMaxSummaryBytes)},
+      {"change", change_json(result.change)},
+      {"checks", none},
+      {"usage", usage_json(result.usage)},
+      {"resources", resources_json(result.resources)},
+      {"egress",
+       {{"requests", json_count(result.egress.requests)}, {"denied", json_count(result.egress.denied)}}},
+      {"controls", controls_json(result.controls)},
+      {"publication",
+       {{"state", result.publication.state.empty() ? Json("none") : name_json(result.publication.state)},
+        {"reason", line_json(result.publication.reason)}}},
+      {"parent", nullptr},
+      {"setup_layer", nullptr},
+      {"vendor_tools", none},
+      {"shell", "sandboxed"},
+      {"agent",
+       {{"name", name_json(result.agent.name)},
+        {"version", text_or_null(result.agent.version, kMaxNameBytes)},
+        {"model", text_or_null(result.agent.model, kMaxNameBytes)}}},
+      {"image", {{"kind", name_json(result.image.kind)}, {"pinned", result.image.pinned}}},
+      {"backend", name_json(result.backend)},
+      {"vendor_upstream", text_or_null(result.vendor_upstream, kMaxLineBytes)},
+      {"clone", clone_json(result.clone)},
+      {"context", context_json(result.context)},
+      {"instructions", none},
+      {"created_at", to_rfc3339(result.created_at)},
+      {"chain_head", text_or_null(result.chain_head, kMaxNameBytes)},
+  };
+  return canonical(document);
+}
+
+}  // namespace cofferdam::contract

@@ -1,0 +1,162 @@
+#include "contract/config.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+
+namespace cofferdam::contract {
+namespace {
+
+std::string problem(std::string_view toml) {
+  auto decoded = decode_config(toml, "config.toml");
+  if (decoded) return "accepted";
+  EXPECT_EQ(decoded.error().code, Code::config);
+  return decoded.error().what;
+}
+
+TEST(Config, EmptyIsTheDefaults) {
+  auto decoded = decode_config("# nothing\n", "config.toml");
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->anthropic.upstream, "https://api.anthropic.com");
+  EXPECT_EQ(decoded->branch_prefix, "cofferdam");
+  EXPECT_TRUE(decoded->limits == Limits{});
+}
+
+TEST(Config, ReadsEveryKey) {
+  auto decoded = decode_config(R"(
+[vendors.anthropic]
+upstream = "https://gateway.example:8443"
+ca_bundle = "/etc/ssl/internal.pem"
+credential_env = "GATEWAY_KEY"
+[commit]
+author_name = "Jörg Bot"
+author_email = "bot@example"
+[branch]
+prefix = "team/agents"
+[agents]
+dir = "/opt/agents"
+[agents.claude]
+model = "claude-x[1m]"
+[box]
+uid = 1234
+[deadlines]
+total = "1h30m"
+grace = "250ms"
+[limits]
+work_bytes = 1_048_576
+requests = 7
+)",
+                               "config.toml");
+  ASSERT_TRUE(decoded) << decoded.error().line();
+  EXPECT_EQ(decoded->anthropic.upstream, "https://gateway.example:8443");
+  EXPECT_EQ(decoded->anthropic.ca_bundle, "/etc/ssl/internal.pem");
+  EXPECT_EQ(decoded->anthropic.credential_env, "GATEWAY_KEY");
+  EXPECT_EQ(decoded->author_name, "Jörg Bot");
+  EXPECT_EQ(decoded->author_email, "bot@example");
+  EXPECT_EQ(decoded->branch_prefix, "team/agents");
+  EXPECT_EQ(decoded->agents_dir, "/opt/agents");
+  EXPECT_EQ(decoded->claude_model, "claude-x[1m]");
+  EXPECT_EQ(decoded->box_uid, 1234U);
+  EXPECT_EQ(decoded->deadlines.total, std::chrono::minutes(90));
+  EXPECT_EQ(decoded->deadlines.grace, std::chrono::milliseconds(250));
+  EXPECT_EQ(decoded->limits.work_bytes, 1U << 20U);
+  EXPECT_EQ(decoded->limits.requests, 7U);
+}
+
+TEST(Config, ErrorsNameFileLineAndKey) {
+  EXPECT_EQ(problem("\n[commit]\nauthor = \"x\"\n"), "config.toml:3: commit.author: unknown key");
+  EXPECT_EQ(problem("[vendor]\n"), "config.toml:1: vendor: unknown key");
+  EXPECT_EQ(problem("limits = 1\n"), "config.toml:1: limits: must be a table");
+  EXPECT_EQ(problem("[limits]\nrequests = \"7\"\n"), "config.toml:2: limits.requests: must be an integer");
+  EXPECT_EQ(problem("[limits]\nrequests = 7.0\n"), "config.toml:2: limits.requests: must be an integer");
+  EXPECT_EQ(problem("[limits]\nrequests = -1\n"),
+            "config.toml:2: limits.requests: must be an integer from 1 to 1000000");
+  EXPECT_EQ(problem("[deadlines]\ntotal = 30\n"),
+            "config.toml:2: deadlines.total: must be a duration in quotes, such as \"30m\"");
+  EXPECT_TRUE(starts_with(problem("[deadlines]\ntotal = \"30 m\"\n"),
+                          "config.toml:2: deadlines.total: not a duration"));
+  EXPECT_TRUE(starts_with(problem("[deadlines]\ntotal = \"8h\"\ngrace = \"61s\"\n"),
+                          "config.toml:3: deadlines.grace: "));
+  EXPECT_TRUE(starts_with(problem("a = 1\na = 2\n"), "config.toml:2: not TOML: "));
+  EXPECT_TRUE(starts_with(problem("[a\n"), "config.toml:1: not TOML: "));
+  EXPECT_EQ(problem("a = \"\xFF\"\n"), "config.toml: not UTF-8");
+  EXPECT_NE(problem("a = " + std::string(100'000, '[')), "accepted");
+  EXPECT_NE(problem(std::string(2U << 20U, '#')), "accepted");
+}
+
+void expect_value(const char* table, const char* key, const std::vector<std::string>& good,
+                  const std::vector<std::string>& bad) {
+  const std::string head = std::string("[") + table + "]\n" + key + " = ";
+  for (const std::string& value : good) EXPECT_EQ(problem(head + value), "accepted") << value;
+  const std::string where = std::string("config.toml:2: ") + table + "." + key + ": ";
+  for (const std::string& value : bad) {
+    EXPECT_TRUE(starts_with(problem(head + value), where)) << value << " gives " << problem(head + value);
+  }
+}
+
+TEST(Config, UpstreamIsAnOrigin) {
+  expect_value(
+      "vendors.anthropic", "upstream",
+      {"'https://a'", "'https://a.b-c.example:1'", "'https://[::1]:65535'", "'https://127.0.0.1:8443'"},
+      {"''",
+       "'http://a'",
+       "'HTTPS://a'",
+       "'https://'",
+       "'https://a/'",
+       "'https://a/v1'",
+       "'https://u@a'",
+       "'https://u:p@a'",
+       "'https://a?x'",
+       "'https://a#x'",
+       "'https://a:'",
+       "'https://a:0'",
+       "'https://a:65536'",
+       "'https://a:1:2'",
+       "'https://a b'",
+       "\"https://a\\n\"",
+       "'https://-a'",
+       "'https://a..b'",
+       "'https://[::1'",
+       "'https://[x]'",
+       "7"});
+}
+
+TEST(Config, BranchPrefixIsAPartOfARef) {
+  expect_value(
+      "branch", "prefix", {"'a'", "'team/agents'", "'a.b'", "'\u00e9'"},
+      {"''",     "'-a'", "'a/-b'",   "'a..b'",     "'/a'",   "'a/'", "'a//b'",       "'.a'",
+       "'a/.b'", "'a.'", "'a.lock'", "'a.lock/b'", "'a b'",  "'a~'", "'a^'",         "'a:b'",
+       "'a?'",   "'a*'", "'a[b'",    "'a\\b'",     "'a@{b'", "'@'",  "\"a\\u0001\"", "\"a\\u007f\""});
+}
+
+TEST(Config, IdentsAndPathsAreClean) {
+  expect_value("commit", "author_name", {"'A B'"},
+               {"''", "' '", "'a<b'", "'a>b'", "\"a\\nb\"", "\"a\\u0000\""});
+  expect_value("commit", "author_email", {"'a@b'"}, {"''", "'a b@c'", "'<a@b>'", "\"a@b\\r\""});
+  expect_value("vendors.anthropic", "ca_bundle", {"''", "'/a'"}, {"'a'", "\"/a\\u0001\""});
+  expect_value("vendors.anthropic", "credential_env", {"'A_1'", "'_a'"}, {"''", "'1A'", "'A=B'", "'A-B'"});
+  expect_value("agents", "dir", {"''", "'/opt'"}, {"'opt'"});
+  expect_value("agents.claude", "model", {"'m'"}, {"''", "'m m'"});
+  expect_value("box", "uid", {"1", "2147483647"}, {"0", "-1", "2147483648", "'1'", "1.0"});
+}
+
+TEST(Duration, Parses) {
+  using std::chrono::milliseconds;
+  const std::pair<const char*, std::int64_t> good[] = {
+      {"30m", 1'800'000}, {"90s", 90'000}, {"1h30m", 5'400'000},
+      {"250ms", 250},     {"0s", 0},       {"1h2m3s4ms", 3'723'004}};
+  for (const auto& [text, expected] : good) {
+    auto parsed = parse_duration(text);
+    ASSERT_TRUE(parsed) << text;
+    EXPECT_EQ(*parsed, milliseconds(expected)) << text;
+  }
+  for (const char* text : {"", "30", "m", "-1s", "+1s", "1.5h", "30 m", " 30m", "30M", "1s1h", "1m1m", "1d",
+                           "1s2", "999999999999h", "9999999999999s", "1h\n", "0x1s"}) {
+    auto parsed = parse_duration(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code, Code::usage);
+  }
+}
+
+}  // namespace
+}  // namespace cofferdam::contract
