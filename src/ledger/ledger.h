@@ -1,0 +1,96 @@
+// The ledger: which attempts were admitted, everything that happened to each, and its one result.
+// Append-only.
+//
+// Each attempt has a hash chain over its events: hash = sha256(previous hash "\n" the event's canonical
+// line), and the first previous hash is the invocation's SHA-256. The chain's head stands in the result, so
+// an edit, a cut or a reorder is found by verify(); a cut tail of an unfinished attempt can be seen only from
+// outside.
+//
+// Thread rules: one Ledger belongs to one thread; any number of them, in any number of processes, may be open
+// on one file. A Ledger must not be carried across fork(2).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "contract/event.h"
+#include "contract/invocation.h"
+#include "contract/phase.h"
+#include "contract/result.h"
+
+namespace cofferdam::ledger {
+
+// One row of list().
+struct Attempt {
+  std::string id;
+  Timestamp created_at;
+  contract::Phase phase = contract::Phase::question;
+  std::string agent;
+  std::string repository;
+  std::string head;
+  std::string invocation_sha256;
+  pid_t supervisor_pid = 0;
+  bool finished = false;
+  std::optional<contract::Outcome> outcome;  // set when finished
+  std::optional<Timestamp> finished_at;      // set when finished
+};
+
+// Everything that is stored of an attempt but its events.
+struct AttemptRecord {
+  Attempt attempt;
+  std::string invocation;             // canonical JSON
+  std::optional<std::string> result;  // the result record's canonical line; set when finished
+};
+
+// What verify() found. `problem` names the first place where the account does not hold, empty when intact.
+struct ChainReport {
+  bool intact = false;
+  std::uint64_t events = 0;
+  std::string head;
+  std::string problem;
+};
+
+class Ledger {
+ public:
+  // Opens or makes the file (mode 0600; its folder must exist). Code::config when a newer version made it,
+  // Code::protocol when it is not a ledger or damaged.
+  static Result<Ledger> open(const std::string& path);
+  Ledger(Ledger&& other) noexcept;
+  Ledger& operator=(Ledger&& other) noexcept;
+  ~Ledger();
+
+  // Records the invocation before anything starts. Code::conflict when the id was admitted before, by any
+  // process at any time; the message says whether that was the same invocation.
+  Status admit(const contract::Invocation& invocation, pid_t supervisor_pid);
+  // Appends one event; `data_json` is a JSON object. Code::conflict once the attempt is finished.
+  Result<contract::Event> append(const std::string& attempt_id, const std::string& type,
+                                 const std::string& data_json);
+  // The hash of the last event, or the invocation's SHA-256 before the first.
+  Result<std::string> chain_head(const std::string& attempt_id);
+  // Writes the result, once. Its chain_head and invocation_sha256 must be those of the ledger at that moment.
+  Status finish(const contract::ResultRecord& result);
+
+  Result<std::vector<Attempt>> list(std::size_t limit);  // newest first
+  Result<std::optional<AttemptRecord>> find(const std::string& attempt_id);
+  Result<std::vector<contract::Event>> events(const std::string& attempt_id);  // in order
+  // Recomputes the chain. Code::not_found for an unknown id; what does not hold is in the report.
+  Result<ChainReport> verify(const std::string& attempt_id);
+
+ private:
+  struct Impl;
+  explicit Ledger(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Where the ledger of a state folder lies.
+std::string ledger_path(const std::string& state_dir);
+
+}  // namespace cofferdam::ledger

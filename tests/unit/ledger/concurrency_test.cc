@@ -1,0 +1,135 @@
+// Several supervisors on one ledger, as processes and as threads.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <barrier>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/io.h"
+#include "ledger_fixture.h"
+
+namespace cofferdam::ledger::testing {
+namespace {
+
+constexpr int kWriters = 8;
+
+// Runs `body` in `count` processes that start at the same moment (when the pipe closes), and returns their
+// exit codes. The parent holds no open Ledger meanwhile: one must not be carried across fork(2).
+std::vector<int> in_processes(int count, const std::function<int(int)>& body) {
+  auto start = make_pipe();
+  EXPECT_TRUE(start);
+  std::vector<pid_t> children;
+  for (int index = 0; index < count; ++index) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      start->write.reset();
+      char byte = 0;
+      (void)::read(start->read.get(), &byte, 1);
+      ::_exit(body(index));
+    }
+    children.push_back(pid);
+  }
+  start->write.reset();
+  std::vector<int> codes;
+  for (pid_t pid : children) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+    codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  }
+  return codes;
+}
+
+TEST_F(LedgerTest, OfRacingProcessesOneAdmits) {
+  // The file does not exist yet: they race to make it, too.
+  constexpr int kAdmitted = 0;
+  constexpr int kConflict = 10;
+  constexpr int kOther = 11;
+  const auto codes = in_processes(kWriters, [&](int index) {
+    auto ledger = Ledger::open(path_);
+    if (!ledger) return kOther;
+    Status admitted = ledger->admit(invocation("a-1", index % 2 == 0 ? "even" : "odd"), ::getpid());
+    if (admitted) return kAdmitted;
+    return admitted.error().code == Code::conflict ? kConflict : kOther;
+  });
+  EXPECT_EQ(std::count(codes.begin(), codes.end(), kAdmitted), 1);
+  EXPECT_EQ(std::count(codes.begin(), codes.end(), kConflict), kWriters - 1);
+  auto attempts = open().list(10);
+  ASSERT_TRUE(attempts);
+  EXPECT_EQ(attempts->size(), 1U);
+}
+
+// One supervisor's life: 0, or the step that failed.
+int whole_attempt(const std::string& path, const std::string& id) {
+  constexpr int kEvents = 20;
+  auto ledger = Ledger::open(path);
+  if (!ledger) return 1;
+  const auto request = invocation(id);
+  if (!ledger->admit(request, ::getpid())) return 2;
+  for (int seq = 1; seq <= kEvents; ++seq) {
+    auto event = ledger->append(id, "agent", R"({"kind":"text"})");
+    if (!event || event->seq != static_cast<std::uint64_t>(seq)) return 3;
+  }
+  auto head = ledger->chain_head(id);
+  if (!head || !ledger->finish(result_for(request, *head))) return 4;
+  return 0;
+}
+
+void expect_all_intact(Ledger ledger) {
+  auto attempts = ledger.list(100);
+  ASSERT_TRUE(attempts);
+  EXPECT_EQ(attempts->size(), static_cast<std::size_t>(kWriters));
+  for (const Attempt& attempt : *attempts) {
+    EXPECT_TRUE(attempt.finished);
+    auto report = ledger.verify(attempt.id);
+    ASSERT_TRUE(report) << report.error().line();
+    EXPECT_TRUE(report->intact) << attempt.id << ": " << report->problem;
+    EXPECT_EQ(report->events, 20U);
+  }
+}
+
+TEST_F(LedgerTest, EightProcessesKeepEightIntactChains) {
+  const auto codes =
+      in_processes(kWriters, [&](int index) { return whole_attempt(path_, "a-" + std::to_string(index)); });
+  EXPECT_EQ(codes, std::vector<int>(kWriters, 0));
+  expect_all_intact(open());
+}
+
+TEST_F(LedgerTest, EightThreadsKeepEightIntactChains) {
+  std::vector<int> codes(kWriters, -1);
+  std::barrier start(kWriters);
+  {
+    std::vector<std::jthread> threads;
+    for (int index = 0; index < kWriters; ++index) {
+      threads.emplace_back([&, index] {
+        start.arrive_and_wait();
+        codes[static_cast<std::size_t>(index)] = whole_attempt(path_, "a-" + std::to_string(index));
+      });
+    }
+  }
+  EXPECT_EQ(codes, std::vector<int>(kWriters, 0));
+  expect_all_intact(open());
+}
+
+TEST_F(LedgerTest, TwoWritersOfOneAttemptLeaveNoGap) {
+  ASSERT_TRUE(open().admit(invocation("a-1"), 1));
+  const auto codes = in_processes(2, [&](int) {
+    auto ledger = Ledger::open(path_);
+    if (!ledger) return 1;
+    for (int count = 0; count < 10; ++count) {
+      if (!ledger->append("a-1", "agent", "{}")) return 2;
+    }
+    return 0;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+  auto report = open().verify("a-1");
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->intact) << report->problem;
+  EXPECT_EQ(report->events, 20U);
+}
+
+}  // namespace
+}  // namespace cofferdam::ledger::testing
