@@ -1,0 +1,193 @@
+#include "handoff/collect.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "handoff/record.h"
+
+namespace cofferdam::handoff {
+namespace {
+
+constexpr std::size_t kMaxFiles = 10'000;
+
+// POSIX sh, coreutils, findutils and git. Order matters at the end: a record with "end" says that both files
+// went out in full.
+constexpr const char* kCollectScript = R"sh(
+set -eu
+umask 077
+metadata=$1 out=$2 scratch=$3 base=$4 tree=$5 max_pack=$6 max_inflated=$7 max_paths=$8
+shift 8
+max_depth=$1 max_memory_kib=$2
+export LC_ALL=C
+ulimit -v "$max_memory_kib"
+quarantine=$(mktemp -d "$scratch/collect.XXXXXX")
+export TMPDIR="$quarantine"
+export GIT_DIR="$metadata" GIT_OBJECT_DIRECTORY="$quarantine/objects"
+export GIT_ALTERNATE_OBJECT_DIRECTORIES="$metadata/objects"
+export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_NO_LAZY_FETCH=1
+export GIT_NO_REPLACE_OBJECTS=1 GIT_TERMINAL_PROMPT=0 GIT_ALLOW_PROTOCOL=none
+mkdir -p "$quarantine/objects/pack"
+
+g() {
+  git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.commitGraph=false -c gc.auto=0 \
+    -c core.protectHFS=true -c core.protectNTFS=true -c protocol.allow=never -c pack.threads=1 \
+    -c pack.writeReverseIndex=false -c core.bigFileThreshold=16777216 -c core.packedGitWindowSize=16777216 \
+    -c core.packedGitLimit=268435456 -c core.deltaBaseCacheLimit=33554432 "$@"
+}
+refuse() { printf '%s\0' cofferdam-collect/1 refused "$1" "$2" end; exit 0; }
+
+pack="$out/result.pack"
+if [ -L "$pack" ] || ! [ -f "$pack" ]; then refuse pack 'there is no pack'; fi
+if [ "$(wc -c < "$pack")" -gt "$max_pack" ]; then refuse pack-bytes ''; fi
+if ! g index-pack --strict --fsck-objects --max-input-size="$max_pack" --stdin \
+  < "$pack" > /dev/null 2> "$quarantine/said"; then
+  refuse pack "$(head -n 1 "$quarantine/said" | head -c 300)"
+fi
+set -- "$quarantine"/objects/pack/*.pack
+[ $# -eq 1 ]
+pack=$1 index=${1%.pack}.idx
+g show-index < "$index" > "$quarantine/index"
+cut -d ' ' -f 2 "$quarantine/index" > "$quarantine/ids"
+g cat-file --batch-check='%(objectsize)' < "$quarantine/ids" > "$quarantine/sizes"
+inflated=0
+while read -r size; do inflated=$((inflated + size)); done < "$quarantine/sizes"
+if [ "$inflated" -gt "$max_inflated" ]; then refuse inflated-bytes ''; fi
+if [ "$(g cat-file -t "$tree" 2> /dev/null)" != tree ]; then refuse tree ''; fi
+
+# Trees that repeat each other can name more paths than would ever fit: the listing is bounded in memory and in
+# length, and one that failed or was cut is refused.
+if [ "$max_memory_kib" -gt 1048576 ]; then max_memory_kib=1048576; fi
+{ (ulimit -v "$max_memory_kib"; g diff-tree -r -z --no-renames --raw --full-index "$base" "$tree" 2> /dev/null) ||
+  printf x > "$quarantine/failed"; } |
+  head -c 67108864 | head -z -n $((2 * max_paths + 1)) > "$quarantine/changes"
+fields=$(tr -cd '\0' < "$quarantine/changes" | wc -c)
+if [ "$fields" -gt $((2 * max_paths)) ] || [ "$(wc -c < "$quarantine/changes")" -ge 67108864 ]; then
+  refuse paths ''
+fi
+if [ -e "$quarantine/failed" ]; then refuse listing ''; fi
+deepest=$(tr -cd '/\0' < "$quarantine/changes" | tr '\0' '\n' | wc -L)
+if [ "$deepest" -gt "$max_depth" ]; then refuse depth ''; fi
+
+cat "$pack" >&3
+cat "$index" >&4
+printf '%s\0' cofferdam-collect/1 pack-bytes "$(wc -c < "$pack")" objects "$(wc -l < "$quarantine/ids")" \
+  inflated "$inflated" changes
+cat "$quarantine/changes"
+printf '%s\0' end
+rm -rf "$quarantine"
+)sh";
+
+bool is_plain_path(std::string_view path) {
+  if (path.empty() || path.front() == '/' || path.back() == '/') return false;
+  for (const std::string& part : split(path, '/')) {
+    if (part.empty() || part == "." || part == ".." || part == ".git") return false;
+  }
+  return true;
+}
+
+bool is_mode(std::string_view mode) {
+  constexpr std::array kModes = {"000000", "100644", "100664", "100755", "120000", "160000"};
+  return std::find(kModes.begin(), kModes.end(), mode) != kModes.end();
+}
+
+const char* status_word(char letter) {
+  switch (letter) {
+    case 'A':
+      return "added";
+    case 'M':
+      return "modified";
+    case 'D':
+      return "deleted";
+    case 'T':
+      return "type-changed";
+    default:
+      return nullptr;
+  }
+}
+
+// ":<old mode> <new mode> <old id> <new id> <letter>", then the path: git-diff-tree(1), raw output.
+Result<contract::ChangedFile> decode_change(RecordReader* reader) {
+  TRY(std::string_view head, reader->text());
+  TRY(std::string_view path, reader->text());
+  std::vector<std::string> parts = split(head, ' ');
+  const bool shaped = starts_with(head, ":") && parts.size() == 5 && parts[4].size() == 1 &&
+                      is_mode(std::string_view(parts[0]).substr(1)) && is_mode(parts[1]) &&
+                      is_object_id(parts[2]) && is_object_id(parts[3]);
+  if (!shaped) return reader->broken("not a change: '" + printable(head, 200) + "'");
+  const char* status = status_word(parts[4][0]);
+  if (status == nullptr) return reader->broken("unknown kind of change");
+  if (!is_plain_path(path)) return make_error(Code::denied, "a path is not plain: " + printable(path, 500));
+  if (parts[0] == ":160000" || parts[1] == "160000") {
+    return make_error(Code::denied, "a gitlink was added, moved or removed: " + printable(path, 500));
+  }
+  return contract::ChangedFile{std::string(path), status};
+}
+
+}  // namespace
+
+std::vector<std::string> collect_argv(const CollectInput& input, const ScriptPaths& paths) {
+  const CollectBounds& bounds = input.bounds;
+  return {"/bin/sh",
+          "-c",
+          kCollectScript,
+          "collect",
+          paths.metadata,
+          paths.output,
+          paths.scratch,
+          input.base_tree,
+          input.tree,
+          std::to_string(bounds.pack_bytes),
+          std::to_string(bounds.inflated_bytes),
+          std::to_string(bounds.paths),
+          std::to_string(bounds.depth),
+          std::to_string(bounds.memory_bytes / 1024)};
+}
+
+contract::Profile collect_profile(const CollectInput& input) {
+  contract::Profile profile;
+  profile.kind = "collect";
+  profile.argv = collect_argv(input, ScriptPaths{});
+  profile.env = {"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C"};
+  profile.cwd = "/";
+  profile.metadata = contract::Access::read_only;
+  profile.output = contract::Access::read_only;
+  profile.scratch_bytes = input.scratch_bytes;
+  profile.scratch_inodes = input.scratch_inodes;
+  profile.work_bytes = input.work_bytes;
+  profile.work_inodes = input.work_inodes;
+  profile.deadline = input.deadline;
+  profile.grace = input.grace;
+  // The two descriptors lead to files of the host: what a box can write there is bounded by the kernel. An
+  // index of very small objects is larger than its pack.
+  profile.file_size_limit = 2 * input.bounds.pack_bytes + (64ULL << 20U);
+  if (input.stdout_fd >= 0) profile.fds.push_back({input.stdout_fd, 1});
+  if (input.stderr_fd >= 0) profile.fds.push_back({input.stderr_fd, 2});
+  if (input.pack_fd >= 0) profile.fds.push_back({input.pack_fd, 3});
+  if (input.index_fd >= 0) profile.fds.push_back({input.index_fd, 4});
+  return profile;
+}
+
+Result<Collected> decode_collect(std::string_view bytes) {
+  RecordReader reader(bytes, "collect");
+  if (bytes.size() > kMaxCollectRecord) return reader.broken("the record is too long");
+  TRY_VOID(reader.literal("cofferdam-collect/1"));
+  TRY_VOID(check_refusal(&reader));
+  Collected collected;
+  TRY_VOID(reader.literal("pack-bytes"));
+  TRY(collected.pack_bytes, reader.number());
+  TRY_VOID(reader.literal("objects"));
+  TRY(collected.objects, reader.number());
+  TRY_VOID(reader.literal("inflated"));
+  TRY(collected.inflated_bytes, reader.number());
+  TRY_VOID(reader.literal("changes"));
+  while (!reader.next_is("end")) {
+    TRY(contract::ChangedFile file, decode_change(&reader));
+    ++collected.file_count;
+    if (collected.files.size() < kMaxFiles) collected.files.push_back(std::move(file));
+  }
+  TRY_VOID(reader.end());
+  return collected;
+}
+
+}  // namespace cofferdam::handoff

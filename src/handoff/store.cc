@@ -1,0 +1,160 @@
+#include "handoff/store.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+
+#include "base/text.h"
+#include "git/git.h"
+
+namespace cofferdam::handoff {
+namespace {
+
+git::GitCall call_on(const std::string& store, std::vector<std::string> args) {
+  git::GitCall call;
+  call.git_dir = store;
+  call.args = std::move(args);
+  return call;
+}
+
+Result<std::string> read_part(const UniqueFd& fd, off_t at, std::size_t size) {
+  std::string bytes(size, '\0');
+  const ssize_t n = ::pread(fd.get(), bytes.data(), size, at);
+  if (n != static_cast<ssize_t>(size)) return make_error(Code::protocol, "a collected file is cut off");
+  return bytes;
+}
+
+std::string hex(std::string_view bytes) {
+  std::string out;
+  for (char byte : bytes) out += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return out;
+}
+
+struct Checked {
+  UniqueFd fd;
+  off_t size = 0;
+};
+
+Result<Checked> open_checked(const std::string& path, std::size_t min_bytes, std::string_view magic) {
+  Checked file;
+  TRY(file.fd, open_file(path, O_RDONLY | O_NOFOLLOW));
+  struct stat info {};
+  if (::fstat(file.fd.get(), &info) != 0) return sys_error(path, errno);
+  file.size = info.st_size;
+  if (file.size < static_cast<off_t>(min_bytes)) {
+    return make_error(Code::protocol, "the collect box delivered less than a pack and its index");
+  }
+  TRY(std::string start, read_part(file.fd, 0, magic.size()));
+  if (start != magic)
+    return make_error(Code::protocol, "the collect box did not deliver a pack and its index");
+  return file;
+}
+
+// The pack's name: the checksum at its end, which the index must repeat (gitformat-pack(5)).
+Result<std::string> check_pair(const std::string& pack_path, const std::string& index_path,
+                               std::size_t hash_bytes) {
+  using namespace std::string_view_literals;
+  TRY(Checked pack, open_checked(pack_path, 12 + hash_bytes, "PACK\0\0\0\2"sv));
+  TRY(Checked index, open_checked(index_path, 8 + 1024 + 2 * hash_bytes, "\377tOc\0\0\0\2"sv));
+  const auto size = static_cast<off_t>(hash_bytes);
+  TRY(std::string own, read_part(pack.fd, pack.size - size, hash_bytes));
+  TRY(std::string repeated, read_part(index.fd, index.size - 2 * size, hash_bytes));
+  if (own != repeated)
+    return make_error(Code::protocol, "the collected index is not that of the collected pack");
+  for (const Checked* file : {&pack, &index}) {
+    if (::fchmod(file->fd.get(), 0444) != 0) return sys_error("fchmod", errno);
+    if (::fsync(file->fd.get()) != 0) return sys_error("fsync", errno);
+  }
+  return hex(own);
+}
+
+Status move_into(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return sys_error("cannot put " + to + " in place", errno);
+  return {};
+}
+
+Status sync_folder(const std::string& path) {
+  TRY(UniqueFd fd, open_file(path, O_RDONLY | O_DIRECTORY));
+  if (::fsync(fd.get()) != 0) return sys_error("fsync " + path, errno);
+  return {};
+}
+
+Status require_ids(std::initializer_list<const std::string*> ids) {
+  for (const std::string* id : ids) {
+    if (!is_object_id(*id)) return make_error(Code::internal, "not a full object id: " + printable(*id, 80));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<AttemptStore> AttemptStore::create(const std::string& path, const contract::CloneIdentity& identity,
+                                          const contract::BasePack& base) {
+  TRY_VOID(git::create_bare(path, identity.object_format));
+  // One line, one folder: a newline in it would name another (gitrepository-layout(5)).
+  if (base.objects_dir.find('\n') != std::string::npos || !starts_with(base.objects_dir, "/")) {
+    return make_error(Code::internal, "the vault's path cannot be named as an alternate");
+  }
+  TRY_VOID(write_file_atomic(path + "/objects/info/alternates", base.objects_dir + "\n"));
+  return AttemptStore(path);
+}
+
+Result<AttemptStore> AttemptStore::open(const std::string& path) {
+  if (!exists(path + "/objects/info/alternates"))
+    return make_error(Code::not_found, "there is no store at " + path);
+  return AttemptStore(path);
+}
+
+Result<Incoming> AttemptStore::open_incoming() const {
+  TRY(TempDir folder, TempDir::create(path_, "incoming-"));
+  TRY(UniqueFd pack, open_file(folder.path() + "/pack", O_WRONLY | O_CREAT | O_EXCL));
+  TRY(UniqueFd index, open_file(folder.path() + "/index", O_WRONLY | O_CREAT | O_EXCL));
+  return Incoming{std::move(folder), std::move(pack), std::move(index)};
+}
+
+Status AttemptStore::adopt(Incoming incoming) const {
+  incoming.pack.reset();
+  incoming.index.reset();
+  TRY(std::string config, read_file(path_ + "/config", 4096));
+  const std::size_t hash_bytes = config.find("objectformat = sha256") == std::string::npos ? 20 : 32;
+  const std::string pack = incoming.folder.path() + "/pack";
+  const std::string index = incoming.folder.path() + "/index";
+  TRY(std::string name, check_pair(pack, index, hash_bytes));
+  const std::string target = path_ + "/objects/pack/pack-" + name;
+  TRY_VOID(move_into(pack, target + ".pack"));
+  TRY_VOID(move_into(index, target + ".idx"));  // last: git sees a pack by its index
+  return sync_folder(path_ + "/objects/pack");
+}
+
+Result<std::string> AttemptStore::commit(const CommitInput& input) const {
+  TRY_VOID(require_ids({&input.tree, &input.parent}));
+  git::GitCall call = call_on(path_, {"commit-tree", input.tree, "-p", input.parent});
+  call.input = input.message;
+  const std::string date = fmt::format("@{} +0000", input.time.ms / 1000);
+  for (const char* who : {"AUTHOR", "COMMITTER"}) {
+    call.extra_env.push_back(fmt::format("GIT_{}_NAME={}", who, input.author_name));
+    call.extra_env.push_back(fmt::format("GIT_{}_EMAIL={}", who, input.author_email));
+    call.extra_env.push_back(fmt::format("GIT_{}_DATE={}", who, date));
+  }
+  TRY(std::string out, git::run_git(call));
+  std::string id(trim(out));
+  if (!is_object_id(id)) return make_error(Code::protocol, "git commit-tree printed no object id");
+  return id;
+}
+
+Result<std::string> AttemptStore::diff(const std::string& base, const std::string& commit,
+                                       std::size_t max_bytes) const {
+  TRY_VOID(require_ids({&base, &commit}));
+  git::GitCall call = call_on(
+      path_, {"diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames",
+              "--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/", "--full-index", base, commit});
+  call.limits.out_bytes = max_bytes;
+  return git::run_git(call);
+}
+
+}  // namespace cofferdam::handoff

@@ -1,0 +1,240 @@
+// What cannot be carried: each is a finding or a refusal, never silence and never a hang.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "unit/handoff/lab.h"
+
+namespace {
+
+using cofferdam::Code;
+using lab::Lab;
+using lab::must;
+
+constexpr const char* kBase =
+    "printf one > a.txt; mkdir d; printf two > d/b.txt; printf '*.log\\n' > .gitignore";
+
+bool has(const cofferdam::handoff::Snapshot& snapshot, const std::string& rule, const std::string& action,
+         const std::string& path) {
+  return std::any_of(snapshot.findings.begin(), snapshot.findings.end(), [&](const auto& finding) {
+    return finding.rule == rule && finding.action == action && finding.path == path;
+  });
+}
+
+// attacks.md A1, A2, G12.
+TEST(Findings, NestedRepositoryIsDroppedAndItsFilesAreTaken) {
+  for (const char* commit : {"", "git -C sub add -A; git -C sub commit -q -m inner;"}) {
+    Lab lab;
+    lab.make_source(kBase);
+    lab.prepare();
+    lab.edit(std::string("mkdir -p sub/deep; git init -q sub; printf 1 > sub/x; printf 2 > sub/deep/y; "
+                         "printf '*.tmp\\n' > sub/.gitignore; printf 3 > sub/z.tmp; printf 4 > sub/w.log;") +
+             commit + "mkdir gitfile; printf 'gitdir: /elsewhere\\n' > gitfile/.git; printf 5 > gitfile/f");
+    // The control: with the nested repository in place plain git fails, or makes a gitlink and loses the
+    // files.
+    EXPECT_EQ(
+        lab.sh(lab.at("trusted"), "rm -r gitfile; git add -A 2>/dev/null && git ls-files sub/x || true"), "");
+    lab.sh(lab.at("trusted"), "git reset -q; rm -rf sub/.git; mkdir gitfile; printf 5 > gitfile/f");
+    auto snapshot = must(lab.snapshot());
+    EXPECT_EQ(snapshot.tree, lab.trusted_tree());
+    EXPECT_TRUE(has(snapshot, "nested-git", "dropped", "sub/.git"));
+    EXPECT_TRUE(has(snapshot, "nested-git", "dropped", "gitfile/.git"));
+    EXPECT_EQ(snapshot.findings.size(), 2U);
+    EXPECT_EQ(snapshot.ignored_files, 2U);
+  }
+}
+
+// isolation.md D 59: nothing that the nested repository configures runs.
+TEST(Findings, NestedRepositoryRunsNothing) {
+  Lab lab;
+  lab.make_source(kBase);
+  lab.prepare();
+  const std::string plant =
+      "git init -q sub; printf 1 > sub/x; git -C sub add -A; git -C sub commit -q -m inner;"
+      "git -C sub config core.fsmonitor 'touch " +
+      lab.at("scratch") +
+      "/fired;false';"
+      "printf '#!/bin/sh\\ntouch " +
+      lab.at("scratch") +
+      "/fired\\n' > sub/.git/hooks/post-index-change;"
+      "chmod +x sub/.git/hooks/post-index-change";
+  lab.edit(plant);
+  must(lab.snapshot());
+  EXPECT_FALSE(cofferdam::exists(lab.at("scratch/fired")));
+  lab.sh(lab.at("trusted"), "git -C sub status >/dev/null 2>&1 || true");
+  EXPECT_TRUE(cofferdam::exists(lab.at("scratch/fired"))) << "the control did not fire";
+}
+
+constexpr const char* kWithGitlink =
+    "printf one > a.txt; git init -q libs/sub; printf in > libs/sub/in; git -C libs/sub add -A;"
+    "git -C libs/sub commit -q -m inner; printf x > libs/y; git add -A 2>/dev/null; rm -rf libs/sub; mkdir "
+    "libs/sub";
+
+TEST(Findings, GitlinkOfTheBaseIsPreserved) {
+  struct {
+    const char* edit;
+    const char* finding;  // "rule path", or empty
+  } const cases[] = {
+      {"printf new > n.txt", ""},
+      {"printf new > n.txt; printf stray > libs/sub/stray", "gitlink libs/sub/stray"},
+      {"printf new > n.txt; rmdir libs/sub", "gitlink libs/sub"},
+      {"printf new > n.txt; rmdir libs/sub; printf f > libs/sub", "gitlink libs/sub"},
+      {"printf new > n.txt; rmdir libs/sub; ln -s ../.. libs/sub", "gitlink libs/sub"},
+      {"printf new > n.txt; rm -r libs; printf f > libs", "gitlink libs"},
+      {"printf new > n.txt; mv libs real; ln -s real libs", "gitlink libs"},
+      {"printf new > n.txt; git init -q libs/sub; git -C libs/sub commit -q --allow-empty -m other",
+       "nested-git libs/sub/.git"},
+  };
+  Lab lab;
+  lab.make_source(kWithGitlink);
+  lab.prepare();
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.edit);
+    lab.reset();
+    lab.edit(one.edit);
+    auto snapshot = must(lab.snapshot());
+    const std::string objects =
+        "GIT_OBJECT_DIRECTORY=out/objects GIT_ALTERNATE_OBJECT_DIRECTORIES=" + lab.at("metadata/objects") +
+        " GIT_DIR=metadata git ";
+    const std::string before =
+        lab.sh(lab.at("."), objects + "ls-tree -r " + lab.cloned.identity.tree + " libs/sub");
+    EXPECT_NE(before.find("160000"), std::string::npos);
+    EXPECT_EQ(lab.sh(lab.at("."), objects + "ls-tree -r " + snapshot.tree + " libs/sub"), before);
+    EXPECT_EQ(lab.sh(lab.at("."), objects + "cat-file -p " + snapshot.tree + ":n.txt"), "new");
+    const std::string finding = one.finding;
+    if (finding.empty()) {
+      EXPECT_TRUE(snapshot.findings.empty());
+      continue;
+    }
+    const bool found = std::any_of(snapshot.findings.begin(), snapshot.findings.end(),
+                                   [&](const auto& f) { return f.rule + " " + f.path == finding; });
+    EXPECT_TRUE(found);
+  }
+}
+
+TEST(Findings, SpecialFilesAreSkipped) {
+  Lab lab;
+  lab.make_source(kBase);
+  lab.prepare();
+  lab.edit("mkfifo fifo; rm a.txt; mkfifo a.txt; printf new > n.txt");
+  lab.sh(lab.at("trusted"), "rm fifo a.txt");
+  if (::geteuid() == 0) lab.sh(lab.at("work"), "mknod null c 1 3; mknod d/whiteout c 0 0");
+  auto snapshot = must(lab.snapshot());
+  EXPECT_EQ(snapshot.tree, lab.trusted_tree());
+  EXPECT_TRUE(has(snapshot, "special-file", "dropped", "fifo"));
+  EXPECT_TRUE(has(snapshot, "special-file", "dropped", "a.txt"));
+  if (::geteuid() == 0) {
+    EXPECT_TRUE(has(snapshot, "special-file", "dropped", "d/whiteout"));
+  }
+}
+
+TEST(Findings, FifoWhereGitReadsRulesIsRefusedAndNotOpened) {
+  for (const char* name : {".gitignore", ".gitattributes", "d/.gitattributes"}) {
+    Lab lab;
+    lab.make_source(kBase);
+    lab.prepare();
+    lab.sh(lab.at("work"), std::string("rm -f ") + name + "; mkfifo " + name);
+    auto snapshot = lab.snapshot();
+    ASSERT_FALSE(snapshot);
+    EXPECT_EQ(snapshot.error().code, Code::denied);
+    EXPECT_NE(snapshot.error().what.find(name), std::string::npos);
+  }
+}
+
+TEST(Findings, SetIdBitsAreReported) {
+  Lab lab;
+  lab.make_source(kBase);
+  lab.prepare();
+  lab.edit("printf x > tool; chmod 4755 tool; printf y > group; chmod 2644 group");
+  // The lab's change of owner clears the bits: set them for the boxed user.
+  auto snapshot = must(lab.snapshot());
+  if (::geteuid() == 0) {
+    lab.sh(lab.at("work"), "setpriv --reuid 65533 --regid 65533 --clear-groups chmod 4755 tool");
+    lab.sh(lab.at("work"), "setpriv --reuid 65533 --regid 65533 --clear-groups chmod 2644 group");
+    snapshot = must(lab.snapshot());
+  }
+  EXPECT_TRUE(has(snapshot, "set-id", "reported", "tool"));
+  EXPECT_TRUE(has(snapshot, "set-id", "reported", "group"));
+  EXPECT_EQ(snapshot.tree, lab.trusted_tree());
+}
+
+TEST(Findings, UnreadableFilesKeepTheirBaseAndAreReported) {
+  Lab lab;
+  lab.make_source("printf one > a.txt; mkdir d e; printf two > d/b.txt; printf three > e/c.txt");
+  lab.prepare();
+  lab.edit("printf new > n.txt");
+  lab.sh(lab.at("work"), "printf changed > a.txt; printf u > u.txt; chmod 000 a.txt u.txt d");
+  auto snapshot = must(lab.snapshot());
+  lab.sh(lab.at("work"), "chmod 755 d");
+  EXPECT_EQ(snapshot.tree, lab.trusted_tree());
+  EXPECT_TRUE(has(snapshot, "unreadable", "dropped", "a.txt"));
+  EXPECT_TRUE(has(snapshot, "unreadable", "dropped", "u.txt"));
+  EXPECT_TRUE(has(snapshot, "unreadable", "dropped", "d"));
+}
+
+// isolation.md D 66: git's own rules decide; what they leave out is named.
+TEST(Findings, AliasesOfGitAreDropped) {
+  Lab lab;
+  lab.make_source(kBase);
+  lab.prepare();
+  lab.edit("printf new > n.txt");
+  lab.sh(
+      lab.at("work"),
+      "mkdir .GIT s s/.Git git~1; printf x > .GIT/config; printf x > s/.Git/config; printf x > git~1/config;"
+      "mkdir \"$(printf '.g\\342\\200\\214it')\"; printf x > \"$(printf '.g\\342\\200\\214it')/config\";"
+      "ln -s a.txt .gitmodules");
+  auto snapshot = must(lab.snapshot());
+  EXPECT_EQ(snapshot.tree, lab.trusted_tree());
+  for (const char* path :
+       {".GIT/config", "s/.Git/config", "git~1/config", ".g\xE2\x80\x8Cit/config", ".gitmodules"}) {
+    EXPECT_TRUE(has(snapshot, "unsafe-name", "dropped", path)) << path;
+  }
+}
+
+TEST(Findings, AreBoundedAndTheRestIsCounted) {
+  Lab lab;
+  lab.make_source(kBase);
+  lab.prepare();
+  lab.sh(lab.at("work"), "i=0; while [ $i -lt 250 ]; do mkfifo f$i; i=$((i+1)); done");
+  auto snapshot = must(lab.snapshot());
+  EXPECT_EQ(snapshot.findings.size(), 200U);
+  EXPECT_EQ(snapshot.more_findings, 50U);
+}
+
+// isolation.md D 38, 39.
+TEST(Findings, BoundsOfTheWorkTreeAreRefusals) {
+  struct {
+    const char* edit;
+    const char* path;
+  } const cases[] = {
+      {"truncate -s 1T sparse", "sparse"},
+      {"truncate -s 1T a.txt", "a.txt"},
+      {"n=$(printf '%0100d' 0); i=0; while [ $i -lt 200 ]; do mkdir $n; cd -P $n; i=$((i+1)); done; : > f",
+       "nested"},
+      {"n=$(printf '%0200d' 0); i=0; while [ $i -lt 30 ]; do mkdir $n; cd -P $n; i=$((i+1)); done; : > f",
+       "path"},
+  };
+  Lab lab;
+  lab.make_source(kBase);
+  lab.prepare();
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.edit);
+    lab.reset();
+    lab.sh(lab.at("work"), one.edit);
+    auto snapshot = lab.snapshot();
+    ASSERT_FALSE(snapshot);
+    EXPECT_EQ(snapshot.error().code, Code::exhausted);
+    EXPECT_NE(snapshot.error().what.find(one.path), std::string::npos) << snapshot.error().what;
+  }
+}
+
+TEST(Findings, LargeFileThatIsIgnoredDoesNotMatter) {
+  Lab lab;
+  lab.make_source(kBase);
+  lab.prepare();
+  lab.sh(lab.at("work"), "truncate -s 1T core.log");
+  EXPECT_EQ(must(lab.snapshot()).ignored_files, 1U);
+}
+
+}  // namespace

@@ -1,0 +1,147 @@
+// Publication into the user's repository: objects and one new ref, nothing else, and never over anybody's
+// name.
+#include "handoff/publish.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "unit/handoff/lab.h"
+
+namespace {
+
+using cofferdam::Code;
+using cofferdam::handoff::PublishInput;
+using lab::Lab;
+using lab::must;
+
+constexpr const char* kBase = "printf one > a.txt; mkdir d; printf two > d/b.txt";
+
+PublishInput input_for(const Lab& lab, const std::string& commit, const std::string& id) {
+  PublishInput input;
+  input.git_dir = lab.source.git_dir;
+  input.run_as = lab.source.run_as;
+  input.commit = commit;
+  input.base_head = lab.cloned.identity.head;
+  input.attempt_id = id;
+  return input;
+}
+
+struct Ready {
+  Ready() {
+    lab.make_source(kBase);
+    lab.prepare();
+    lab.edit("printf new > n.txt; rm d/b.txt");
+    store.emplace(lab.make_store("a"));
+    commit = lab.commit_work(*store);
+  }
+  Lab lab;
+  std::optional<cofferdam::handoff::AttemptStore> store;
+  std::string commit;
+};
+
+TEST(Publish, CreatesOneBranchWithTheVerifiedCommit) {
+  Ready ready;
+  EXPECT_EQ(must(publish(*ready.store, input_for(ready.lab, ready.commit, "id-1"))),
+            "refs/heads/cofferdam/id-1");
+  const std::string source = ready.lab.at("source");
+  EXPECT_EQ(ready.lab.sh(source, "git rev-parse cofferdam/id-1 cofferdam/id-1^ cofferdam/id-1^{tree}"),
+            ready.commit + "\n" + ready.lab.cloned.identity.head + "\n" + ready.lab.trusted_tree());
+  ready.lab.sh(source, "git fsck --strict");
+  EXPECT_EQ(ready.lab.sh(source, "git log -1 --format='%an %ae %at %ct %s' cofferdam/id-1"),
+            "Cofferdam cofferdam@localhost 1700000000 1700000000 change");
+}
+
+TEST(Publish, DiffIsTextOfTheChange) {
+  Ready ready;
+  const std::string diff = must(ready.store->diff(ready.lab.cloned.identity.head, ready.commit));
+  EXPECT_NE(diff.find("+++ b/n.txt"), std::string::npos);
+  EXPECT_NE(diff.find("deleted file mode 100644"), std::string::npos);
+  EXPECT_EQ(diff.find('\x1b'), std::string::npos);
+  auto bounded = ready.store->diff(ready.lab.cloned.identity.head, ready.commit, 10);
+  ASSERT_FALSE(bounded);
+  EXPECT_EQ(bounded.error().code, Code::exhausted);
+}
+
+// attacks.md G14.
+TEST(Publish, NamesThatAreTakenAreConflictsAndNothingIsWritten) {
+  struct {
+    const char* branch;
+    const char* says;
+    const char* prefix;
+  } const cases[] = {
+      {"cofferdam", "branch.prefix", "cofferdam"},
+      {"team", "branch.prefix", "team/cofferdam"},
+      {"cofferdam/id-1", "exists already", "cofferdam"},
+      {"cofferdam/id-1/deeper", "branch.prefix", "cofferdam"},
+  };
+  Ready ready;
+  const std::string source = ready.lab.at("source");
+  for (const char* pack : {"true", "git pack-refs --all"}) {
+    for (const auto& one : cases) {
+      SCOPED_TRACE(one.branch);
+      ready.lab.sh(source, std::string("git branch ") + one.branch + ";" + pack);
+      const std::string before = ready.lab.sh(source, "find .git | sort; git for-each-ref");
+      PublishInput input = input_for(ready.lab, ready.commit, "id-1");
+      input.ref_prefix = one.prefix;
+      auto published = publish(*ready.store, input);
+      ASSERT_FALSE(published);
+      EXPECT_EQ(published.error().code, Code::conflict);
+      EXPECT_NE(published.error().line().find(one.says), std::string::npos) << published.error().line();
+      EXPECT_EQ(ready.lab.sh(source, "find .git | sort; git for-each-ref"), before);
+      ready.lab.sh(source, std::string("git branch -qD ") + one.branch);
+    }
+  }
+  // The control: neighbours do not disturb.
+  ready.lab.sh(source, "git branch other; git branch cofferdam/id-2; git branch cofferdamx");
+  EXPECT_TRUE(publish(*ready.store, input_for(ready.lab, ready.commit, "id-1")));
+}
+
+TEST(Publish, OfTwoAtOnceOneWinsAndTheOtherIsAConflict) {
+  Ready ready;
+  std::optional<cofferdam::Result<std::string>> results[2];
+  {
+    std::thread other(
+        [&] { results[1].emplace(publish(*ready.store, input_for(ready.lab, ready.commit, "id-1"))); });
+    results[0].emplace(publish(*ready.store, input_for(ready.lab, ready.commit, "id-1")));
+    other.join();
+  }
+  EXPECT_NE(results[0]->has_value(), results[1]->has_value());
+  for (const auto& result : results) {
+    if (result->has_value()) continue;
+    EXPECT_EQ(result->error().code, Code::conflict) << result->error().line();
+  }
+}
+
+TEST(Publish, MissingBaseIsAnErrorAndLeavesNoRef) {
+  Ready ready;
+  ready.lab.sh(ready.lab.at("source"),
+               "git checkout -q --orphan fresh; git commit -q --allow-empty -m fresh; git branch -D main -q;"
+               "git reflog expire --expire=now --all; git gc -q --prune=now");
+  auto published = publish(*ready.store, input_for(ready.lab, ready.commit, "id-1"));
+  ASSERT_FALSE(published);
+  EXPECT_NE(published.error().what.find("git index-pack: "), std::string::npos) << published.error().what;
+  EXPECT_EQ(ready.lab.sh(ready.lab.at("source"), "git for-each-ref --format='%(refname)'"),
+            "refs/heads/fresh");
+}
+
+// attacks.md G13: a root supervisor works as the owner of the repository, for reading and for writing.
+TEST(Publish, RootWorksAsTheOwnerOfTheRepository) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root: the repository must belong to another user";
+  Lab lab;
+  lab.make_source(kBase);
+  lab.sh(lab.at("."), "chown -R 12345:12345 source");
+  lab.prepare();
+  ASSERT_TRUE(lab.source.run_as.has_value());
+  EXPECT_EQ(lab.source.run_as->uid, 12345U);
+  // The control: plain git as root is refused by git's own check of the owner.
+  EXPECT_EQ(lab.sh(lab.at("source"), "git rev-parse HEAD 2>/dev/null || echo refused"), "refused");
+  lab.sh(lab.at("work"), "printf new > n.txt");
+  auto store = lab.make_store("a");
+  const std::string commit = lab.commit_work(store);
+  must(publish(store, input_for(lab, commit, "id-1")));
+  EXPECT_EQ(lab.sh(lab.at("source"), "find . ! -user 12345 | wc -l"), "0");
+}
+
+}  // namespace
