@@ -1,0 +1,73 @@
+// One box on the native backend, from set-up to the end of everything in it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/process.h"
+#include "base/result.h"
+#include "contract/profile.h"
+#include "contract/result.h"
+
+namespace cofferdam::sandbox {
+
+struct BoxHost {
+  std::string init;               // path of cofferdam-init
+  std::optional<UserIds> run_as;  // when we are root: who we become for every box
+};
+
+// What the box's init said after go.
+struct BoxReport {
+  enum class Kind { started, not_started, deadline, exited, gone, lost };
+  Kind kind = Kind::lost;
+  ExitStatus status;       // exited
+  int error = 0;           // not_started: errno
+  bool left_over = false;  // gone: processes were killed after the program had ended
+  std::uint64_t peak_bytes = 0;
+  std::uint64_t cpu_ms = 0;
+  std::uint64_t work_bytes = 0;
+  std::uint64_t work_inodes = 0;
+};
+
+// Owns the box: destroying it kills everything in it and waits. Not thread safe.
+class Box {
+ public:
+  // Sets the box up and lets its probes run; the program waits for go(). An Error means that it could not be
+  // set up. A box whose controls are not all proven is returned all the same, so that they can be recorded:
+  // go() then refuses.
+  static Result<Box> start(const BoxHost& host, const contract::StorageRef& storage,
+                           const contract::Profile& profile);
+
+  const std::vector<contract::ControlFact>& controls() const { return controls_; }
+  std::vector<UniqueFd>& listeners() { return listeners_; }  // in the order of the profile; take them
+  Status go();
+  int control_fd() const { return control_.get(); }  // readable: receive() has something
+  int gone_fd() const { return child_.pidfd(); }     // readable: the box is gone, as the kernel says
+  Result<BoxReport> receive();
+  void terminate();  // TERM to all, the grace, KILL
+  void kill();
+  // Waits for the end of the box. Code::timeout: it still exists.
+  Status wait_gone(std::chrono::milliseconds limit);
+
+ private:
+  Box(Child child, UniqueFd control) : child_(std::move(child)), control_(std::move(control)) {}
+  Status set_up(const contract::Profile& profile);
+  Child child_;
+  UniqueFd control_;
+  std::vector<UniqueFd> listeners_;
+  std::vector<contract::ControlFact> controls_;
+};
+
+// Runs a box of ours (prepare, snapshot, collect) to its end and collects its standard output.
+struct BoxOutput {
+  ExitStatus status;
+  std::string out;
+  std::string err;  // first 16 KiB
+};
+Result<BoxOutput> run_box(const BoxHost& host, const contract::StorageRef& storage, contract::Profile profile,
+                          std::size_t max_output);
+
+}  // namespace cofferdam::sandbox

@@ -1,0 +1,136 @@
+#include "sandbox/native/plan_box.h"
+
+#include <sys/sysmacros.h>
+
+namespace cofferdam::sandbox {
+namespace {
+
+using contract::Access;
+using contract::Profile;
+using plan::Op;
+using plan::OpCode;
+
+Op dir(const char* path, std::uint64_t mode = 0755) {
+  return {OpCode::dir, "", path, mode, 0, 0};
+}
+Op file(const char* path, std::string content) {
+  return {OpCode::file, std::move(content), path, 0, 0, 0};
+}
+Op symlink(std::string text, const std::string& path) {
+  return {OpCode::symlink, std::move(text), path, 0, 0, 0};
+}
+Op bind(const std::string& source, const std::string& target, Access access) {
+  return {OpCode::bind, source, target, access == Access::read_write ? 0U : 1U, 0, 0};
+}
+
+// The host's programs and libraries, read-only, under the names by which they call each other.
+void add_system(const HostLayout& layout, std::vector<Op>* ops) {
+  ops->push_back(bind("/host/usr", "/usr", Access::read_only));
+  for (const RootEntry& entry : layout.root_entries) {
+    if (entry.link_text.empty()) {
+      ops->push_back(bind("/host/" + entry.name, "/" + entry.name, Access::read_only));
+    } else {
+      ops->push_back(symlink(entry.link_text, "/" + entry.name));
+    }
+  }
+}
+
+void add_etc(const HostLayout& layout, std::vector<Op>* ops) {
+  ops->push_back(dir("/etc"));
+  ops->push_back(file("/etc/passwd",
+                      "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
+                      "agent:x:1000:1000:agent:/home/agent:/bin/bash\n"
+                      "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"));
+  ops->push_back(file("/etc/group", "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n"));
+  ops->push_back(file("/etc/hosts", "127.0.0.1 localhost cofferdam\n"));
+  ops->push_back(file("/etc/hostname", "cofferdam\n"));
+  // No resolver: names other than those in /etc/hosts do not exist in a box.
+  ops->push_back(file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"));
+  if (!layout.time_zone.empty()) ops->push_back(file("/etc/localtime", layout.time_zone));
+  for (const std::string& name : layout.etc_entries) {
+    ops->push_back(bind("/host/etc/" + name, "/etc/" + name, Access::read_only));
+  }
+}
+
+void add_devices(const Profile& profile, std::vector<Op>* ops) {
+  ops->push_back(dir("/dev"));
+  const std::pair<const char*, std::uint64_t> devices[] = {
+      {"null", makedev(1, 3)},   {"zero", makedev(1, 5)},    {"full", makedev(1, 7)},
+      {"random", makedev(1, 8)}, {"urandom", makedev(1, 9)}, {"tty", makedev(5, 0)},
+  };
+  for (const auto& [name, number] : devices) {
+    ops->push_back(
+        {OpCode::device, std::string("/host/dev/") + name, std::string("/dev/") + name, number, 0, 0});
+  }
+  ops->push_back(symlink("/proc/self/fd", "/dev/fd"));
+  ops->push_back(symlink("/proc/self/fd/0", "/dev/stdin"));
+  ops->push_back(symlink("/proc/self/fd/1", "/dev/stdout"));
+  ops->push_back(symlink("/proc/self/fd/2", "/dev/stderr"));
+  ops->push_back({OpCode::devpts, "", "/dev/pts", 0, 0, 0});
+  ops->push_back(symlink("pts/ptmx", "/dev/ptmx"));
+  ops->push_back({OpCode::tmpfs, "", "/dev/shm", profile.scratch_bytes, profile.scratch_inodes, 01777});
+}
+
+void add_scratch(const Profile& profile, std::vector<Op>* ops) {
+  ops->push_back(dir("/home"));
+  ops->push_back({OpCode::tmpfs, "", "/home/agent", profile.scratch_bytes, profile.scratch_inodes, 0700});
+  ops->push_back({OpCode::tmpfs, "", "/tmp", profile.scratch_bytes, profile.scratch_inodes, 01777});
+  ops->push_back(dir("/run"));
+  ops->push_back(dir("/var"));
+  ops->push_back(symlink("/tmp", "/var/tmp"));
+}
+
+void add_storage(const Profile& profile, std::vector<Op>* ops) {
+  if (profile.work != Access::none) {
+    ops->push_back(bind("/work/tree", "/workspace", profile.work));
+  } else if (profile.metadata != Access::none) {
+    ops->push_back(dir("/workspace"));  // empty, and read-only with the root
+  }
+  if (profile.metadata != Access::none)
+    ops->push_back(bind("/meta/git", "/workspace/.git", profile.metadata));
+  if (profile.output != Access::none) ops->push_back(bind("/out", "/out", profile.output));
+  if (!profile.agent_dir.empty()) {
+    ops->push_back(dir("/opt"));
+    ops->push_back({OpCode::overlay, "/host" + profile.agent_dir, "/opt/agent", 0, 0, 0});
+  }
+}
+
+}  // namespace
+
+plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std::string& seccomp) {
+  plan::Plan plan;
+  plan.role = plan::Role::box;
+  add_system(layout, &plan.ops);
+  add_etc(layout, &plan.ops);
+  add_devices(profile, &plan.ops);
+  add_scratch(profile, &plan.ops);
+  plan.ops.push_back({OpCode::proc, "", "/proc", 0, 0, 0});
+  add_storage(profile, &plan.ops);
+  plan.argv = profile.argv;
+  plan.env = profile.env;
+  plan.cwd = profile.cwd;
+  plan.seccomp = seccomp;
+  for (std::uint16_t port : profile.listeners) plan.listeners.push_back(port);
+  for (const FdMapping& map : profile.fds) {
+    if (map.target > 2) plan.program_fds.push_back(static_cast<std::uint64_t>(map.target));
+  }
+  plan.masked = {"/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list",   "/proc/sched_debug",
+                 "/proc/scsi",  "/proc/acpi", "/proc/kallsyms",  "/proc/latency_stats"};
+  plan.read_only = {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/driver"};
+  plan.deadline_ms = static_cast<std::uint64_t>(profile.deadline.count());
+  plan.grace_ms = static_cast<std::uint64_t>(profile.grace.count());
+  plan.file_size_limit = profile.file_size_limit;
+  const bool empty_work = profile.work == Access::none && profile.metadata != Access::none;
+  plan.expected.work = static_cast<std::uint8_t>(empty_work ? Access::read_only : profile.work);
+  plan.expected.metadata = static_cast<std::uint8_t>(profile.metadata);
+  plan.expected.output = static_cast<std::uint8_t>(profile.output);
+  if (profile.work != Access::none) {
+    plan.expected.work_bytes = profile.work_bytes;
+    plan.expected.work_inodes = profile.work_inodes;
+  }
+  plan.expected.scratch_bytes = profile.scratch_bytes;
+  plan.expected.scratch_inodes = profile.scratch_inodes;
+  return plan;
+}
+
+}  // namespace cofferdam::sandbox

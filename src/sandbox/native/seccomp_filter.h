@@ -1,0 +1,23 @@
+// The system-call filter as a table with a reason per rule, compiled by libseccomp on the host into bytes
+// that init only loads. Everything that is not named is allowed: the box's other layers do not rest on the
+// filter; it takes kernel surface away.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cofferdam::sandbox {
+
+struct SyscallRule {
+  const char* name;
+  int error;  // errno that the caller gets
+  const char* reason;
+};
+const std::vector<SyscallRule>& syscall_rules();
+
+// struct sock_filter[] as bytes; a binary tree, so that loading and checking stay cheap.
+Result<std::string> compile_seccomp_filter();
+
+}  // namespace cofferdam::sandbox

@@ -1,0 +1,70 @@
+#include "settle/settlement.h"
+
+namespace cofferdam::settle {
+
+using contract::Outcome;
+
+bool Settlement::end(Outcome outcome, const std::string& control, const std::string& detail, Timestamp at) {
+  if (first_.has_value()) return false;
+  first_ = First{outcome, {control, detail, at}, false};
+  return true;
+}
+
+bool Settlement::cancel(const std::string& by, const std::string& reason, Timestamp at) {
+  if (!cancel_.has_value()) cancel_ = contract::CancelFacts{at, by, reason};
+  return end(Outcome::cancelled, "cancel", reason.empty() ? "cancelled by " + by : reason, at);
+}
+
+void Settlement::started(Timestamp at) {
+  started_at_ = at;
+}
+
+void Settlement::exited(const ExitStatus& status, Timestamp at) {
+  if (exit_at_.has_value()) return;
+  exit_at_ = at;
+  status_ = status;
+  if (first_.has_value()) return;
+  // Failed until the agent's own account has been heard.
+  first_ = First{Outcome::failed, {"exit", status.describe(), at}, true};
+}
+
+void Settlement::box_gone(bool left_over, Timestamp at) {
+  if (gone_at_.has_value()) return;
+  gone_at_ = at;
+  killed_ = left_over;
+}
+
+void Settlement::conclude(bool ok, const std::string& reason) {
+  if (!first_.has_value() || !first_->by_exit) return;
+  first_->outcome = ok ? Outcome::completed : Outcome::failed;
+  if (!ok && !reason.empty()) first_->cause.detail = reason;
+  if (!ok) first_->cause.control = "agent";
+}
+
+void Settlement::distrust(const std::string& control, const std::string& detail, Timestamp at) {
+  if (outcome() != Outcome::completed) return;
+  first_ = First{Outcome::failed, {control, detail, at}, false};
+}
+
+Outcome Settlement::outcome() const {
+  return first_.has_value() ? first_->outcome : Outcome::setup_failed;
+}
+
+void Settlement::record(contract::ResultRecord* result) const {
+  result->outcome = outcome();
+  if (first_.has_value()) result->cause = first_->cause;
+  result->cancel = cancel_;
+  result->process.started_at = started_at_;
+  result->process.ended_at = exit_at_;
+  if (exit_at_.has_value()) {
+    result->process.exit_code = status_.code;
+    result->process.signal = status_.signal;
+  }
+  result->settlement.box_gone_at = gone_at_;
+  result->settlement.killed = killed_;
+  if (gone_at_.has_value() && first_.has_value() && gone_at_->ms > first_->cause.at.ms) {
+    result->settlement.took_ms = static_cast<std::uint64_t>(gone_at_->ms - first_->cause.at.ms);
+  }
+}
+
+}  // namespace cofferdam::settle

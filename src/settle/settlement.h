@@ -1,0 +1,58 @@
+// Settlement: which cause ended an attempt, and the facts beside it. Pure: times are given, nothing is done.
+//
+// The first cause wins and is never overwritten. "Cancel requested", "process ended" and "box gone" are facts
+// of their own with times of their own; none implies another.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "contract/phase.h"
+#include "contract/result.h"
+
+namespace cofferdam::settle {
+
+class Settlement {
+ public:
+  // Something other than the program's own end asks for the end. True when this is the first cause, in which
+  // case the caller has to end the box.
+  bool end(contract::Outcome outcome, const std::string& control, const std::string& detail, Timestamp at);
+  // A request to cancel, recorded even when something else came first. As end(): true when it is the first.
+  bool cancel(const std::string& by, const std::string& reason, Timestamp at);
+  void started(Timestamp at);
+  // The program's end is a cause like any other: a deadline that passes later changes nothing.
+  void exited(const ExitStatus& status, Timestamp at);
+  void box_gone(bool left_over, Timestamp at);
+  // What the agent's own account says of its work; counts only when the exit was the first cause.
+  void conclude(bool ok, const std::string& reason);
+
+  // What comes after a completed run and takes the word back: the change could not be brought home, or not
+  // be published, or is not what the phase allows. Anything but `completed` stays as it is.
+  void distrust(const std::string& control, const std::string& detail, Timestamp at);
+  void publication_failed(const std::string& detail, Timestamp at) { distrust("publication", detail, at); }
+
+  bool has_cause() const { return first_.has_value(); }
+  bool exited() const { return exit_at_.has_value(); }
+  // The outcome so far; setup_failed while nothing has happened.
+  contract::Outcome outcome() const;
+  // process, cancel, settlement, cause and outcome of the result.
+  void record(contract::ResultRecord* result) const;
+
+ private:
+  struct First {
+    contract::Outcome outcome = contract::Outcome::setup_failed;
+    contract::Cause cause;
+    bool by_exit = false;
+  };
+  std::optional<First> first_;
+  std::optional<contract::CancelFacts> cancel_;
+  std::optional<Timestamp> started_at_;
+  std::optional<Timestamp> exit_at_;
+  ExitStatus status_;
+  std::optional<Timestamp> gone_at_;
+  bool killed_ = false;
+};
+
+}  // namespace cofferdam::settle
