@@ -1,0 +1,69 @@
+#include "agent/claude.h"
+
+namespace cofferdam::agent {
+
+using contract::Json;
+
+const Json& member(const Json& object, const char* key) {
+  static const Json kNull;
+  if (!object.is_object()) return kNull;
+  auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+std::string text_member(const Json& object, const char* key) {
+  const Json& value = member(object, key);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::uint64_t count_member(const Json& object, const char* key) {
+  const Json& value = member(object, key);
+  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+}
+
+namespace {
+
+class ClaudeDecoder final : public Decoder {
+ public:
+  explicit ClaudeDecoder(contract::Phase phase) : phase_(phase) {}
+
+  std::vector<AgentEvent> line(std::string_view text) override {
+    if (text.empty()) return {};
+    Result<Json> message = contract::parse_json_lenient(text, kMaxLineBytes);
+    if (!message || !message->is_object()) {
+      ++account_.skipped_lines;  // the CLI mixes warnings for people into the stream
+      return {};
+    }
+    note(*message);
+    return claude_events(*message);
+  }
+
+  Verdict finish(const ExitStatus& exit) override { return claude_verdict(account_, phase_, exit); }
+
+ private:
+  void note(const Json& message) {
+    const std::string type = text_member(message, "type");
+    if (type == "result") account_.result = message;
+    if (type == "system" && text_member(message, "subtype") == "init") {
+      account_.version = text_member(message, "claude_code_version");
+    }
+    if (type == "system" && text_member(message, "subtype") == "api_retry") {
+      account_.last_error = text_member(message, "error");
+    }
+    if (type != "assistant") return;
+    const std::string model = text_member(member(message, "message"), "model");
+    // What the CLI says in the model's place, errors above all, has this name.
+    if (!model.empty() && model != "<synthetic>") account_.model_spoke = true;
+  }
+
+  const contract::Phase phase_;
+  ClaudeAccount account_;
+};
+
+}  // namespace
+
+std::unique_ptr<Decoder> make_claude_decoder(contract::Phase phase) {
+  return std::make_unique<ClaudeDecoder>(phase);
+}
+
+}  // namespace cofferdam::agent

@@ -1,0 +1,76 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/claude.h"
+#include "base/text.h"
+#include "contract/plan_answer.h"
+
+namespace cofferdam::agent {
+namespace {
+
+// The CLI looks only at the shape; the gateway strips it and sets the real one.
+constexpr const char* kPlaceholderKey = "sk-ant-api03-placeholder";
+
+bool is_executable(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & S_IXUSR) != 0;
+}
+
+std::vector<std::string> claude_argv(const contract::InvocationFields& fields) {
+  // No settings of a user or project and no MCP server but ours: the repository's hooks would run otherwise.
+  std::vector<std::string> argv = {
+      "/opt/agent/claude",        "-p",      "--output-format", "stream-json",       "--verbose",
+      "--no-session-persistence", "--model", fields.model,      "--setting-sources", "",
+      "--strict-mcp-config"};
+  const auto add = [&argv](const char* name, const std::string& value) {
+    argv.emplace_back(name);
+    argv.push_back(value);
+  };
+  if (contract::is_read_only(fields.phase)) {
+    add("--permission-mode", "dontAsk");
+    add("--tools", "Read,Grep,Glob");
+  } else {
+    // The box is the boundary; every question would be a denial, since nobody is there to answer.
+    add("--permission-mode", "bypassPermissions");
+    add("--tools", "Read,Grep,Glob,Edit,Write,Bash");
+  }
+  if (fields.phase == contract::Phase::planning) add("--json-schema", contract::plan_answer_schema());
+  return argv;
+}
+
+// A prompt that starts with a slash is a command to the CLI: "/nosuch thing" ends at once with "Unknown
+// command", exit code 0 and no request. Behind a newline it is a prompt like any other.
+std::string claude_stdin(const std::string& prompt) {
+  return starts_with(prompt, "/") ? "\n" + prompt : prompt;
+}
+
+}  // namespace
+
+std::vector<std::string> anthropic_env(std::uint16_t gateway_port) {
+  return {"ANTHROPIC_BASE_URL=http://127.0.0.1:" + std::to_string(gateway_port),
+          std::string("ANTHROPIC_API_KEY=") + kPlaceholderKey};
+}
+
+Result<Launch> plan_claude_launch(const LaunchInput& input, std::vector<std::string> env) {
+  Launch launch;
+  launch.agent_dir = input.agents_dir + kClaudePackage;
+  launch.version = kClaudeVersion;
+  if (!is_executable(launch.agent_dir + "/claude")) {
+    return make_error(
+        Code::missing_tool,
+        std::string("Claude Code ") + kClaudeVersion + " is not installed in " + input.agents_dir,
+        "run ./quickstart, or `npm ci --ignore-scripts` in the agents folder");
+  }
+  launch.argv = claude_argv(*input.invocation);
+  launch.env = std::move(env);
+  for (std::string& variable : anthropic_env(input.gateway_port)) launch.env.push_back(std::move(variable));
+  // Nothing but the turns themselves leaves, and a dead gateway ends the run within seconds.
+  for (const char* variable :
+       {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=3"}) {
+    launch.env.emplace_back(variable);
+  }
+  launch.stdin_text = claude_stdin(input.invocation->prompt);
+  return launch;
+}
+
+}  // namespace cofferdam::agent
