@@ -1,0 +1,65 @@
+// The gateway, seen from the supervisor: a process of its own that accepts on the listener which the box
+// handed out, and is the only way out of the box.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/process.h"
+#include "base/result.h"
+#include "contract/config.h"
+#include "contract/invocation.h"
+
+namespace cofferdam::egress {
+
+// One policy per attempt, read once by the gateway.
+struct GatewayPolicy {
+  contract::Vendor vendor = contract::Vendor::none;
+  std::string upstream;             // https://host[:port]
+  std::string ca_bundle;            // PEM file; empty: the system's
+  std::vector<std::string> models;  // only these may be asked for
+  std::uint64_t max_requests = 0;
+  std::uint64_t max_tokens = 0;  // ceiling of max_tokens in one request
+};
+
+// What the gateway reports, one per request that it answered. No bodies, no secrets.
+struct GatewayEvent {
+  std::string method;
+  std::string path;  // printable, bounded
+  std::string rule;  // the route that allowed it, or the rule that denied it
+  bool denied = false;
+  bool limit = false;  // denied because the request budget is used up
+  int status = 0;      // as answered to the box
+  std::uint64_t request_bytes = 0;
+  std::uint64_t response_bytes = 0;
+  std::uint64_t took_ms = 0;
+  std::uint64_t input_tokens = 0;  // from the vendor's usage fields, if seen
+  std::uint64_t output_tokens = 0;
+};
+Result<GatewayEvent> decode_gateway_event(std::string_view line);
+std::string encode_gateway_event(const GatewayEvent& event);
+
+class Gateway {
+ public:
+  // Starts `program internal-gateway`; the credential goes over a pipe, never through argv or environment.
+  // Returns when the gateway has said that it is ready, or with the reason why it is not (bad CA bundle,
+  // malformed upstream).
+  static Result<Gateway> start(const std::string& program, const GatewayPolicy& policy,
+                               const std::string& credential, UniqueFd listener);
+  int events_fd() const { return events_.get(); }  // NDJSON lines of GatewayEvent; readable, end: it died
+  Child& process() { return child_; }
+
+ private:
+  Gateway(Child child, UniqueFd events) : child_(std::move(child)), events_(std::move(events)) {}
+  Child child_;
+  UniqueFd events_;
+};
+
+// Body of `cofferdam internal-gateway`. Descriptors: 3 policy and credential (read to the end), 4 listener,
+// 5 events (written). Returns the exit code.
+int gateway_main();
+
+}  // namespace cofferdam::egress

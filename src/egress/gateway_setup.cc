@@ -1,0 +1,71 @@
+#include "egress/gateway_setup.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "contract/json.h"
+
+namespace cofferdam::egress {
+namespace {
+
+using contract::Json;
+using contract::kMaxJsonInteger;
+using contract::Vendor;
+
+Status check_credential(std::string_view credential) {
+  if (credential.empty()) return make_error(Code::config, "the vendor's credential is empty");
+  // It becomes a header value.
+  bool plain = std::all_of(credential.begin(), credential.end(), [](char c) { return c > ' ' && c <= '~'; });
+  if (plain && credential.size() <= 8192) return {};
+  return make_error(Code::config, "the vendor's credential has bytes that cannot stand in a header",
+                    "look for white space or a line break at its end");
+}
+
+Result<GatewayPolicy> decode_policy(std::string_view line) {
+  TRY(Json json, contract::parse_json(line, kMaxSetupBytes));
+  contract::JsonFault fault;
+  contract::ObjectReader in(json, "$", &fault);
+  GatewayPolicy policy;
+  policy.vendor = in.choice("vendor", {"none", "anthropic"}) == 1 ? Vendor::anthropic : Vendor::none;
+  policy.upstream = in.text("upstream", {1, 512});
+  policy.ca_bundle = in.text("ca_bundle", {0, 4096});
+  policy.models = in.texts("models", 0, 64, {1, 256});
+  policy.max_requests = in.integer("max_requests", 0, kMaxJsonInteger);
+  policy.max_tokens = in.integer("max_tokens", 1, kMaxJsonInteger);
+  in.finish();
+  if (fault.failed()) return fault.error().with("gateway policy");
+  return policy;
+}
+
+}  // namespace
+
+Result<Secret> encode_setup(const GatewayPolicy& policy, const std::string& credential) {
+  Json json = {{"vendor", contract::vendor_name(policy.vendor)},
+               {"upstream", contract::json_text(policy.upstream, 512)},
+               {"ca_bundle", policy.ca_bundle},
+               {"models", policy.models},
+               {"max_requests", contract::json_count(policy.max_requests)},
+               {"max_tokens", contract::json_count(policy.max_tokens)}};
+  std::string text = contract::canonical(json) + "\n";
+  if (text.size() + credential.size() > kMaxSetupBytes) {
+    return make_error(Code::config, "the gateway's policy is too large", "name fewer models");
+  }
+  text.reserve(text.size() + credential.size());
+  text += credential;
+  Secret out(text);
+  wipe_string(&text);
+  return out;
+}
+
+Result<GatewaySetup> decode_setup(std::string_view bytes) {
+  std::size_t end = bytes.find('\n');
+  if (end == std::string_view::npos) return make_error(Code::protocol, "the gateway's policy is incomplete");
+  GatewaySetup setup;
+  TRY(setup.policy, decode_policy(bytes.substr(0, end)));
+  TRY(setup.origin, parse_origin(setup.policy.upstream));
+  TRY_VOID(check_credential(bytes.substr(end + 1)));
+  setup.credential = Secret(bytes.substr(end + 1));
+  return setup;
+}
+
+}  // namespace cofferdam::egress

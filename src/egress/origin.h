@@ -1,0 +1,30 @@
+// The upstream as configured: scheme, host and port, in one spelling only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cofferdam::egress {
+
+struct Origin {
+  std::string host;  // lower-case name, or an address literal without brackets
+  std::uint16_t port = 443;
+  bool is_literal = false;
+
+  // For the Host header (RFC 9110, section 7.2): brackets around IPv6, the port only if it is not 443.
+  std::string authority() const;
+};
+
+// "https://host[:port]". No user information, no path, no trailing dot, no short or octal address forms,
+// ASCII only.
+Result<Origin> parse_origin(std::string_view url);
+
+// The bytes of a dotted quad or an IPv6 address without zone; nullopt for everything else, so also for names.
+std::optional<std::vector<std::uint8_t>> parse_address_literal(std::string_view host);
+
+}  // namespace cofferdam::egress

@@ -1,0 +1,90 @@
+#include "egress/usage_scanner.h"
+
+#include "base/text.h"
+#include "contract/json.h"
+
+namespace cofferdam::egress {
+namespace {
+
+using contract::Json;
+
+constexpr std::size_t kMaxLine = 64U << 10U;
+constexpr std::size_t kMaxAnswer = 4U << 20U;
+// No answer has more; what is larger is nonsense and would only overflow sums.
+constexpr std::uint64_t kMaxTokens = 1ULL << 40U;
+
+std::uint64_t count_of(const Json& usage, const char* key) {
+  auto found = usage.find(key);
+  if (found == usage.end() || !found->is_number_unsigned()) return 0;
+  auto value = found->get<std::uint64_t>();
+  return value > kMaxTokens ? 0 : value;
+}
+
+// The counts are cumulative and not every event has all of them: a missing one keeps what was known.
+void take(const Json& holder, TokenUsage* into) {
+  auto usage = holder.find("usage");
+  if (usage == holder.end() || !usage->is_object()) return;
+  std::uint64_t input = count_of(*usage, "input_tokens") + count_of(*usage, "cache_creation_input_tokens") +
+                        count_of(*usage, "cache_read_input_tokens");
+  std::uint64_t output = count_of(*usage, "output_tokens");
+  if (input > into->input) into->input = input;
+  if (output > into->output) into->output = output;
+}
+
+}  // namespace
+
+UsageScanner::Form UsageScanner::form_of(std::string_view content_type) {
+  if (starts_with(content_type, "text/event-stream")) return Form::event_stream;
+  if (starts_with(content_type, "application/json")) return Form::json;
+  return Form::none;
+}
+
+void UsageScanner::feed(std::string_view bytes) {
+  if (form_ == Form::event_stream) feed_lines(bytes);
+  if (form_ != Form::json || overlong_) return;
+  overlong_ = pending_.size() + bytes.size() > kMaxAnswer;
+  if (overlong_) {
+    pending_ = std::string();
+  } else {
+    pending_.append(bytes);
+  }
+}
+
+void UsageScanner::feed_lines(std::string_view bytes) {
+  while (!bytes.empty()) {
+    std::size_t end = bytes.find_first_of("\r\n");
+    std::string_view part = bytes.substr(0, end);
+    overlong_ = overlong_ || pending_.size() + part.size() > kMaxLine;
+    if (!overlong_) pending_.append(part);
+    if (end == std::string_view::npos) return;
+    end_line();
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+void UsageScanner::end_line() {
+  std::string_view line = pending_;
+  // Most lines are content; only those two events have counts.
+  bool counts = !overlong_ && starts_with(line, "data:") && line.find("\"usage\"") != std::string_view::npos;
+  if (counts) {
+    auto event = contract::parse_json_lenient(trim(line.substr(5)), kMaxLine);
+    if (event && event->is_object()) {
+      auto message = event->find("message");
+      if (event->value("type", Json()) == "message_delta") take(*event, &usage_);
+      if (event->value("type", Json()) == "message_start" && message != event->end() &&
+          message->is_object()) {
+        take(*message, &usage_);
+      }
+    }
+  }
+  pending_.clear();
+  overlong_ = false;
+}
+
+void UsageScanner::finish() {
+  if (form_ != Form::json || overlong_) return;
+  auto answer = contract::parse_json_lenient(pending_, kMaxAnswer);
+  if (answer && answer->is_object()) take(*answer, &usage_);
+}
+
+}  // namespace cofferdam::egress

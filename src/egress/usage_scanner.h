@@ -1,0 +1,37 @@
+// Reads the vendor's token counts out of an answer as it streams by; never holds it up and never changes it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cofferdam::egress {
+
+struct TokenUsage {
+  std::uint64_t input = 0;  // with what was written to and read from the cache
+  std::uint64_t output = 0;
+};
+
+// Incremental and bounded: longer lines, and longer answers in one piece, are passed over.
+class UsageScanner {
+ public:
+  enum class Form { none, event_stream, json };
+  static Form form_of(std::string_view content_type);
+
+  explicit UsageScanner(Form form) : form_(form) {}
+  void feed(std::string_view bytes);
+  // After the last byte: an answer in one piece is read now.
+  void finish();
+  const TokenUsage& usage() const { return usage_; }
+
+ private:
+  void feed_lines(std::string_view bytes);
+  void end_line();
+  Form form_;
+  std::string pending_;    // of the current line, or of the whole JSON answer
+  bool overlong_ = false;  // the rest of this line (or answer) is skipped
+  TokenUsage usage_;
+};
+
+}  // namespace cofferdam::egress

@@ -1,0 +1,142 @@
+// The body is policy (attacks.md G1): what would make the vendor fetch, run or store something is denied by
+// its place.
+#include "egress/body_policy.h"
+
+#include <gtest/gtest.h>
+
+namespace cofferdam::egress {
+namespace {
+
+GatewayPolicy policy() {
+  GatewayPolicy out;
+  out.vendor = contract::Vendor::anthropic;
+  out.models = {"m1", "m2"};
+  out.max_tokens = 1000;
+  return out;
+}
+
+// A whole body around `more` members.
+std::string body(const std::string& more) {
+  return R"({"model":"m1","max_tokens":10)" + (more.empty() ? "" : "," + more) + "}";
+}
+
+struct Case {
+  const char* members;
+  const char* rule;
+  const char* where;
+};
+
+void expect_denied(const std::string& text, const char* rule, const char* where, int status = 403) {
+  BodyVerdict verdict = judge_messages_body(policy(), text);
+  EXPECT_EQ(verdict.decision.action, Action::deny) << text;
+  EXPECT_EQ(verdict.decision.rule, rule) << text;
+  EXPECT_EQ(verdict.decision.where, where) << text;
+  EXPECT_EQ(verdict.decision.status, status) << text;
+  EXPECT_EQ(verdict.body, "") << text;
+}
+
+TEST(BodyPolicy, AllowsInlineContentAndClientTools) {
+  const char* cases[] = {
+      R"("messages":[{"role":"user","content":"hello"}])",
+      R"("system":"be brief","messages":[])",
+      R"("system":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}],"messages":[])",
+      R"("tools":[],"messages":[])",
+      R"("tools":[{"name":"Bash","input_schema":{"type":"object"}},{"type":"custom"}],"messages":[])",
+      R"("messages":[{"content":[{"type":"image","source":{"type":"base64","data":"AA"}}]}])",
+      R"("messages":[{"content":[{"type":"document","source":{"type":"text","data":"x"}}]}])",
+      R"("messages":[{"content":[{"type":"search_result","source":"https://a.test/","content":[]}]}])",
+      // A tool's input is data, also when a tool of ours takes sources or files.
+      R"("messages":[{"content":[{"type":"tool_use","input":{"source":{"type":"url"},"file_id":"f"}}]}])",
+      R"("stream":true,"thinking":{"type":"adaptive"},"messages":[])",
+  };
+  for (const char* members : cases) {
+    BodyVerdict verdict = judge_messages_body(policy(), body(members));
+    EXPECT_EQ(verdict.decision.action, Action::relay)
+        << members << verdict.decision.rule << verdict.decision.where;
+    EXPECT_FALSE(verdict.body.empty());
+  }
+}
+
+TEST(BodyPolicy, DeniesWhatTheVendorWouldDoForTheBox) {
+  const Case cases[] = {
+      {R"("tools":[{"type":"web_fetch_20250910","name":"web_fetch"}])", "server-side tool",
+       "$.tools[0].type"},
+      {R"("tools":[{"name":"a"},{"type":"web_search_20250305"}])", "server-side tool", "$.tools[1].type"},
+      {R"("tools":[{"type":"code_execution_20250825"}])", "server-side tool", "$.tools[0].type"},
+      {R"("tools":[{"type":"mcp_toolset"}])", "server-side tool", "$.tools[0].type"},
+      {R"("tools":[{"type":null}])", "server-side tool", "$.tools[0].type"},
+      {R"("tools":[{"type":["custom"]}])", "server-side tool", "$.tools[0].type"},
+      {R"("tools":[{"type":"Custom"}])", "server-side tool", "$.tools[0].type"},
+      {R"("tools":{"0":{"type":"web_fetch"}})", "tools", "$.tools"},
+      {R"("tools":["web_search"])", "tools", "$.tools[0]"},
+      {R"("mcp_servers":[])", "mcp_servers", "$.mcp_servers"},
+      {R"("container":null)", "container", "$.container"},
+      {R"("messages":[{"content":[{"type":"image","source":{"type":"url","url":"https://a.test/s"}}]}])",
+       "content source", "$.messages[0].content[0].source.type"},
+      {R"("messages":[{"content":[{"type":"document","source":{"type":"file","file_id":"f"}}]}])",
+       "content source", "$.messages[0].content[0].source.type"},
+      {R"("messages":[{"content":[{"type":"tool_result","content":[{"source":{"type":"url"}}]}]}])",
+       "content source", "$.messages[0].content[0].content[0].source.type"},
+      {R"("messages":[{"content":[{"source":{"type":"content","content":[{"source":{"type":"url"}}]}}]}])",
+       "content source", "$.messages[0].content[0].source.content[0].source.type"},
+      {R"("messages":[{"content":[{"type":"container_upload","file_id":"f"}]}])", "content source",
+       "$.messages[0].content[0].file_id"},
+      {R"("messages":[{"content":[{"type":"image","source":{"url":"https://a.test/"}}]}])", "content source",
+       "$.messages[0].content[0].source.type"},
+      {R"("messages":[{"content":[{"type":"image","source":[{"type":"base64"}]}]}])", "content source",
+       "$.messages[0].content[0].source.type"},
+      {R"("system":[{"type":"document","source":{"type":"url"}}])", "content source",
+       "$.system[0].source.type"},
+  };
+  for (const Case& c : cases) expect_denied(body(c.members), c.rule, c.where);
+}
+
+TEST(BodyPolicy, ModelIsOneOfTheNamedOnes) {
+  for (const char* text : {R"({"max_tokens":1})", R"({"model":"m3","max_tokens":1})",
+                           R"({"model":"M1","max_tokens":1})", R"({"model":"m1 ","max_tokens":1})",
+                           R"({"model":["m1"],"max_tokens":1})", R"({"model":null,"max_tokens":1})"}) {
+    expect_denied(text, "model", "$.model");
+  }
+  EXPECT_EQ(judge_messages_body(policy(), R"({"model":"m2","max_tokens":1})").decision.action, Action::relay);
+  GatewayPolicy none = policy();
+  none.models.clear();
+  EXPECT_EQ(judge_messages_body(none, body("")).decision.rule, "model");
+}
+
+TEST(BodyPolicy, MaxTokensAreLoweredToTheCeiling) {
+  BodyVerdict lowered = judge_messages_body(policy(), R"({"model":"m1","max_tokens":64000})");
+  EXPECT_TRUE(lowered.max_tokens_lowered);
+  EXPECT_EQ(lowered.body, R"({"max_tokens":1000,"model":"m1"})");
+  BodyVerdict kept = judge_messages_body(policy(), R"({"model":"m1","max_tokens":1000})");
+  EXPECT_FALSE(kept.max_tokens_lowered);
+  for (const char* number : {"0", "-1", "1.5", "1e3", "\"10\"", "null", "true", "[1]"}) {
+    expect_denied(R"({"model":"m1","max_tokens":)" + std::string(number) + "}", "max_tokens", "$.max_tokens");
+  }
+  expect_denied(R"({"model":"m1"})", "max_tokens", "$.max_tokens");
+}
+
+// What two parsers could read differently is not read at all.
+TEST(BodyPolicy, RefusesWhatIsNotStrictJson) {
+  for (const char* text :
+       {"", "x", "{}x", "[1,2", R"({"model":"m1","model":"m2","max_tokens":1})",
+        R"({"model":"m1","max_tokens":1,"messages":[{"source":{"type":"text"},"source":{"type":"url"}}]})",
+        "{\"model\":\"m1\",\"max_tokens\":1,\"system\":\"\xff\"}", "\xef\xbb\xbf{}", "{'model':'m1'}"}) {
+    BodyVerdict verdict = judge_messages_body(policy(), text);
+    EXPECT_EQ(verdict.decision.action, Action::deny) << text;
+    EXPECT_EQ(verdict.decision.rule, "json") << text;
+    EXPECT_EQ(verdict.decision.status, 400) << text;
+  }
+  expect_denied("[]", "json", "$", 400);
+  std::string deep = body("\"messages\":" + std::string(100, '[') + std::string(100, ']'));
+  EXPECT_EQ(judge_messages_body(policy(), deep).decision.rule, "json");
+}
+
+// A key written with escapes is the same key.
+TEST(BodyPolicy, EscapesHideNothing) {
+  expect_denied(body(R"("mcp\u005fservers":[])"), "mcp_servers", "$.mcp_servers");
+  expect_denied(body(R"("messages":[{"sourc\u0065":{"type":"\u0075rl"}}])"), "content source",
+                "$.messages[0].source.type");
+}
+
+}  // namespace
+}  // namespace cofferdam::egress

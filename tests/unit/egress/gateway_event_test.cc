@@ -1,0 +1,96 @@
+// The two private formats between supervisor and gateway.
+#include <gtest/gtest.h>
+
+#include "egress/gateway.h"
+#include "egress/gateway_setup.h"
+
+namespace cofferdam::egress {
+namespace {
+
+TEST(GatewayEvent, ComesBackAsItWent) {
+  GatewayEvent event;
+  event.method = "POST";
+  event.path = "/v1/messages?beta=true";
+  event.rule = "messages";
+  event.denied = true;
+  event.limit = true;
+  event.status = 403;
+  event.request_bytes = 1;
+  event.response_bytes = 2;
+  event.took_ms = 3;
+  event.input_tokens = 4;
+  event.output_tokens = 5;
+  std::string line = encode_gateway_event(event);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  auto back = decode_gateway_event(line);
+  ASSERT_TRUE(back.has_value()) << back.error().line();
+  EXPECT_EQ(encode_gateway_event(*back), line);
+  EXPECT_EQ(back->output_tokens, 5U);
+  EXPECT_TRUE(back->limit);
+}
+
+TEST(GatewayEvent, SurvivesWhatABoxWrites) {
+  GatewayEvent event;
+  event.method = "G\xff\n";
+  event.path = std::string(4000, '\xfe');
+  event.rule = "http: target";
+  auto back = decode_gateway_event(encode_gateway_event(event));
+  ASSERT_TRUE(back.has_value()) << back.error().line();
+  EXPECT_LE(back->path.size(), 512U);
+}
+
+TEST(GatewayEvent, IsDecodedStrictly) {
+  GatewayEvent event;
+  event.rule = "route";
+  std::string line = encode_gateway_event(event);
+  EXPECT_FALSE(decode_gateway_event(line.substr(0, line.size() - 1) + R"(,"more":1})").has_value());
+  EXPECT_FALSE(decode_gateway_event("{}").has_value());
+  EXPECT_FALSE(decode_gateway_event("").has_value());
+  EXPECT_FALSE(decode_gateway_event(line + line).has_value());
+}
+
+GatewayPolicy policy() {
+  GatewayPolicy out;
+  out.vendor = contract::Vendor::anthropic;
+  out.upstream = "https://api.vendor.test:8443";
+  out.models = {"m1", "m2"};
+  out.max_requests = 5;
+  out.max_tokens = 7;
+  return out;
+}
+
+TEST(GatewaySetup, ComesBackAsItWent) {
+  auto bytes = encode_setup(policy(), "sk-1\"\\");
+  ASSERT_TRUE(bytes.has_value());
+  auto setup = decode_setup(bytes->view());
+  ASSERT_TRUE(setup.has_value()) << setup.error().line();
+  EXPECT_EQ(setup->origin.host, "api.vendor.test");
+  EXPECT_EQ(setup->origin.port, 8443);
+  EXPECT_EQ(setup->policy.models, policy().models);
+  EXPECT_EQ(setup->policy.max_requests, 5U);
+  EXPECT_EQ(setup->policy.max_tokens, 7U);
+  EXPECT_EQ(setup->credential.view(), "sk-1\"\\");
+}
+
+// A credential becomes a header value; a policy without a ceiling would be one without a bound.
+TEST(GatewaySetup, RefusesWhatCannotWork) {
+  for (const char* credential : {"", "sk-1\n", "sk-1\r\nx: y", "sk 1", "sk-\xc3\xa9"}) {
+    auto bytes = encode_setup(policy(), credential);
+    ASSERT_TRUE(bytes.has_value());
+    auto setup = decode_setup(bytes->view());
+    ASSERT_FALSE(setup.has_value());
+    EXPECT_EQ(setup.error().line().find("sk"), std::string::npos);
+  }
+  GatewayPolicy no_ceiling = policy();
+  no_ceiling.max_tokens = 0;
+  auto bytes = encode_setup(no_ceiling, "k");
+  ASSERT_TRUE(bytes.has_value());
+  EXPECT_FALSE(decode_setup(bytes->view()).has_value());
+  GatewayPolicy huge = policy();
+  huge.models = std::vector<std::string>(1000, std::string(200, 'm'));
+  EXPECT_FALSE(encode_setup(huge, "k").has_value());
+  EXPECT_FALSE(decode_setup("{}").has_value());
+}
+
+}  // namespace
+}  // namespace cofferdam::egress

@@ -1,0 +1,73 @@
+// Token counts out of streams, whatever their pieces.
+#include "egress/usage_scanner.h"
+
+#include <gtest/gtest.h>
+
+namespace cofferdam::egress {
+namespace {
+
+using Form = UsageScanner::Form;
+
+const std::string kStream =
+    "event: message_start\n"
+    R"(data: {"type":"message_start","message":{"usage":{"input_tokens":3,"cache_creation_input_tokens":10,)"
+    R"("cache_read_input_tokens":100,"output_tokens":1}}})"
+    "\n\n"
+    R"(data: {"type":"content_block_delta","delta":{"text":"\"usage\": {\"output_tokens\":99999}"}})"
+    "\n\n: ping\n\n"
+    R"(data: {"type":"message_delta","usage":{"output_tokens":42}})"
+    "\n\n";
+
+TEST(UsageScanner, FormComesFromTheContentType) {
+  EXPECT_EQ(UsageScanner::form_of("text/event-stream; charset=utf-8"), Form::event_stream);
+  EXPECT_EQ(UsageScanner::form_of("application/json"), Form::json);
+  EXPECT_EQ(UsageScanner::form_of("text/html"), Form::none);
+}
+
+TEST(UsageScanner, ReadsAStreamInPiecesOfAnySize) {
+  for (std::size_t size : {std::size_t{1}, std::size_t{7}, std::size_t{64}, kStream.size()}) {
+    UsageScanner scanner(Form::event_stream);
+    for (std::size_t i = 0; i < kStream.size(); i += size)
+      scanner.feed(std::string_view(kStream).substr(i, size));
+    scanner.finish();
+    EXPECT_EQ(scanner.usage().input, 113U) << size;
+    EXPECT_EQ(scanner.usage().output, 42U) << size;
+  }
+}
+
+TEST(UsageScanner, ReadsOtherLineEndings) {
+  std::string crlf;
+  for (char c : kStream) crlf += c == '\n' ? "\r\n" : std::string(1, c);
+  UsageScanner scanner(Form::event_stream);
+  scanner.feed(crlf);
+  EXPECT_EQ(scanner.usage().output, 42U);
+}
+
+TEST(UsageScanner, PassesOverWhatIsTooLongOrNotJson) {
+  UsageScanner scanner(Form::event_stream);
+  scanner.feed("data: {\"usage\": garbage\n");
+  scanner.feed("data: " + std::string(1U << 20U, 'x') + "\"usage\"\n");
+  scanner.feed(
+      "data: {\"type\":5,\"usage\":{}}\ndata: [\"usage\"]\ndata: {\"type\":\"message_start\",\"usage\":1}\n");
+  scanner.feed("data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":-4,\"input_tokens\":1e30}}\n");
+  EXPECT_EQ(scanner.usage().output, 0U);
+  scanner.feed(kStream);
+  EXPECT_EQ(scanner.usage().output, 42U);
+}
+
+TEST(UsageScanner, ReadsAnAnswerInOnePiece) {
+  UsageScanner scanner(Form::json);
+  scanner.feed(R"({"content":[],"usage":{"input_)");
+  scanner.feed(R"(tokens":5,"output_tokens":6}})");
+  scanner.finish();
+  EXPECT_EQ(scanner.usage().input, 5U);
+  EXPECT_EQ(scanner.usage().output, 6U);
+  UsageScanner huge(Form::json);
+  huge.feed(std::string(5U << 20U, ' '));
+  huge.feed(R"({"usage":{"input_tokens":5}})");
+  huge.finish();
+  EXPECT_EQ(huge.usage().input, 0U);
+}
+
+}  // namespace
+}  // namespace cofferdam::egress
