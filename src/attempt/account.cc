@@ -1,0 +1,59 @@
+#include "attempt/account.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+namespace cofferdam::attempt {
+
+using contract::Json;
+using contract::Outcome;
+
+Result<Account> Account::admit(const std::string& state_dir, const contract::Invocation& invocation,
+                               std::function<void(const contract::Event&)> on_event) {
+  TRY(ledger::Ledger ledger, ledger::Ledger::open(ledger::ledger_path(state_dir)));
+  TRY_VOID(ledger.admit(invocation, ::getpid()));
+  Account account(std::move(ledger), std::move(on_event));
+  contract::ResultRecord& result = account.result_;
+  result.attempt_id = invocation->attempt_id;
+  result.invocation_sha256 = invocation.sha256();
+  result.phase = invocation->phase;
+  result.backend = contract::backend_name(invocation->backend);
+  result.agent = {invocation->agent.name, "", invocation->model};
+  result.context = invocation->context;
+  result.change.base = invocation->clone.head;
+  result.publication = {"none", "the attempt did not get that far"};
+  result.created_at = now();
+  account.event(contract::event_type::admitted, {{"invocation_sha256", invocation.sha256()},
+                                                 {"phase", contract::phase_name(invocation->phase)}});
+  return account;
+}
+
+void Account::event(const char* type, const Json& data) {
+  auto event = ledger_.append(result_.attempt_id, type, contract::canonical(data));
+  if (!event) {
+    if (!broken_.has_value()) broken_ = event.error().with("ledger");
+    return;
+  }
+  if (on_event_) on_event_(*event);
+}
+
+void Account::fail(const char* stage, const Error& error) {
+  const bool refused = error.code == Code::unsupported_host || error.code == Code::denied ||
+                       error.code == Code::conflict || error.code == Code::exhausted;
+  settlement_.end(refused ? Outcome::refused : Outcome::setup_failed, stage, printable(error.line(), 2000),
+                  now());
+}
+
+Result<contract::ResultRecord> Account::close() {
+  settlement_.record(&result_);
+  event(contract::event_type::finished, {{"outcome", contract::outcome_name(result_.outcome)},
+                                         {"cause", contract::json_text(result_.cause.control, 100)}});
+  if (broken_.has_value()) return *broken_;
+  TRY(result_.chain_head, ledger_.chain_head(result_.attempt_id));
+  TRY_VOID(ledger_.finish(result_));
+  return result_;
+}
+
+}  // namespace cofferdam::attempt

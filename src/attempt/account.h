@@ -1,0 +1,49 @@
+// The account of one attempt while it runs: every event goes to the ledger first and to the observer then,
+// and the result is put together on the way.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "contract/event.h"
+#include "contract/invocation.h"
+#include "contract/json.h"
+#include "contract/result.h"
+#include "ledger/ledger.h"
+#include "settle/settlement.h"
+
+namespace cofferdam::attempt {
+
+class Account {
+ public:
+  // Admits the invocation: Code::conflict when the id has been used.
+  static Result<Account> admit(const std::string& state_dir, const contract::Invocation& invocation,
+                               std::function<void(const contract::Event&)> on_event);
+
+  // A ledger that cannot be written is remembered (broken()) and ends the attempt: nothing runs unrecorded.
+  void event(const char* type, const contract::Json& data);
+  // The first failed write, if any.
+  const std::optional<Error>& broken() const { return broken_; }
+
+  contract::ResultRecord& result() { return result_; }
+  settle::Settlement& settlement() { return settlement_; }
+  // An Error of ours as the attempt's cause: `refused` when host or policy does not allow it, otherwise
+  // `setup-failed`.
+  void fail(const char* stage, const Error& error);
+  // Writes the result; the last call.
+  Result<contract::ResultRecord> close();
+
+ private:
+  Account(ledger::Ledger ledger, std::function<void(const contract::Event&)> on_event)
+      : ledger_(std::move(ledger)), on_event_(std::move(on_event)) {}
+  ledger::Ledger ledger_;
+  std::function<void(const contract::Event&)> on_event_;
+  contract::ResultRecord result_;
+  settle::Settlement settlement_;
+  std::optional<Error> broken_;
+};
+
+}  // namespace cofferdam::attempt

@@ -1,0 +1,135 @@
+#include "attempt/bring_home.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+
+#include "base/text.h"
+#include "handoff/collect.h"
+#include "handoff/message.h"
+#include "handoff/publish.h"
+#include "handoff/snapshot.h"
+
+namespace cofferdam::attempt {
+namespace {
+
+using contract::Json;
+using contract::Outcome;
+
+Error box_failed(const std::string& kind, const sandbox::BoxOutput& output) {
+  return make_error(Code::internal, fmt::format("the {} box ended with {}: {}", kind,
+                                                output.status.describe(), printable(trim(output.err), 500)));
+}
+
+Result<handoff::Snapshot> take_snapshot(const BringHomeInput& in) {
+  handoff::SnapshotInput wanted;
+  wanted.base_tree = in.cloned.identity.tree;
+  wanted.work_bytes = in.invocation->limits.work_bytes;
+  wanted.work_inodes = in.invocation->limits.work_inodes;
+  TRY(sandbox::BoxOutput output,
+      sandbox::run_box(in.boxes, in.storage, handoff::snapshot_profile(wanted), handoff::kMaxSnapshotRecord));
+  auto snapshot = handoff::decode_snapshot(output.out);
+  if (!snapshot && snapshot.error().code == Code::protocol && !output.status.success())
+    return box_failed("snapshot", output);
+  return snapshot;
+}
+
+// Verifies the pack in a box of its own and takes it into the attempt's store.
+Result<handoff::AttemptStore> collect(const BringHomeInput& in, const std::string& tree) {
+  TRY(handoff::AttemptStore store,
+      handoff::AttemptStore::create(in.attempt_dir + "/store.git", in.cloned.identity, in.cloned.pack));
+  TRY(handoff::Incoming incoming, store.open_incoming());
+  handoff::CollectInput wanted;
+  wanted.base_tree = in.cloned.identity.tree;
+  wanted.tree = tree;
+  wanted.work_bytes = in.invocation->limits.work_bytes;
+  wanted.work_inodes = in.invocation->limits.work_inodes;
+  wanted.pack_fd = incoming.pack.get();
+  wanted.index_fd = incoming.index.get();
+  TRY(sandbox::BoxOutput output,
+      sandbox::run_box(in.boxes, in.storage, handoff::collect_profile(wanted), handoff::kMaxCollectRecord));
+  auto collected = handoff::decode_collect(output.out);
+  if (!collected && collected.error().code == Code::protocol && !output.status.success())
+    return box_failed("collect", output);
+  if (!collected) return collected.error();
+  if (collected->objects > 0) TRY_VOID(store.adopt(std::move(incoming)));
+  contract::ChangeFacts& change = in.account.result().change;
+  change.files = std::move(collected->files);
+  change.file_count = collected->file_count;
+  return store;
+}
+
+Result<std::string> commit(const BringHomeInput& in, const handoff::AttemptStore& store,
+                           const std::string& tree) {
+  handoff::CommitInput wanted;
+  wanted.tree = tree;
+  wanted.parent = in.cloned.identity.head;
+  wanted.author_name = in.host.config.author_name;
+  wanted.author_email = in.host.config.author_email;
+  wanted.time = now();
+  wanted.message = handoff::commit_message(in.account.result().summary, in.invocation->attempt_id);
+  return store.commit(wanted);
+}
+
+void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const std::string& commit_id) {
+  contract::ResultRecord& result = in.account.result();
+  const Outcome outcome = in.account.settlement().outcome();
+  if (outcome != Outcome::completed) {
+    result.publication = {"none", fmt::format("only completed work is published; this attempt is {}",
+                                              contract::outcome_name(outcome))};
+    return;
+  }
+  handoff::PublishInput wanted;
+  wanted.git_dir = in.source.git_dir;
+  wanted.run_as = in.source.run_as;
+  wanted.commit = commit_id;
+  wanted.base_head = in.cloned.identity.head;
+  wanted.ref_prefix = in.host.config.branch_prefix;
+  wanted.attempt_id = in.invocation->attempt_id;
+  auto ref = handoff::publish(store, wanted);
+  if (!ref) {
+    result.publication = {"failed", printable(ref.error().line(), 2000)};
+    in.account.settlement().publication_failed(result.publication.reason, now());
+    return;
+  }
+  result.change.ref = *ref;
+  result.publication = {"published", ""};
+  in.account.event(contract::event_type::published, {{"ref", *ref}, {"commit", commit_id}});
+}
+
+// Nothing was allowed to change; the box made it so, and this is the proof.
+void prove_unchanged(const BringHomeInput& in, const handoff::Snapshot& snapshot) {
+  contract::ResultRecord& result = in.account.result();
+  result.publication = {"none", "a read-only phase publishes nothing"};
+  if (snapshot.tree == in.cloned.identity.tree) return;
+  in.account.settlement().distrust("work-tree", "the work tree of a read-only phase has changed", now());
+}
+
+}  // namespace
+
+Status bring_home(const BringHomeInput& in) {
+  contract::ResultRecord& result = in.account.result();
+  TRY(handoff::Snapshot snapshot, take_snapshot(in));
+  result.change.tree = snapshot.tree;
+  result.change.ignored_files = snapshot.ignored_files;
+  result.change.findings = snapshot.findings;
+  in.account.event(contract::event_type::snapshot,
+                   {{"tree", snapshot.tree},
+                    {"changed", snapshot.tree != in.cloned.identity.tree},
+                    {"findings", contract::json_count(snapshot.findings.size() + snapshot.more_findings)}});
+  if (contract::is_read_only(in.invocation->phase)) {
+    prove_unchanged(in, snapshot);
+    return {};
+  }
+  if (snapshot.tree == in.cloned.identity.tree) {
+    result.publication = {"none", "nothing was changed"};
+    return {};
+  }
+  TRY(handoff::AttemptStore store, collect(in, snapshot.tree));
+  TRY(std::string id, commit(in, store, snapshot.tree));
+  result.change.commit = id;
+  publish(in, store, id);
+  return {};
+}
+
+}  // namespace cofferdam::attempt

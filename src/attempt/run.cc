@@ -1,0 +1,271 @@
+#include "attempt/run.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+
+#include "agent/decoder.h"
+#include "agent/launch.h"
+#include "attempt/account.h"
+#include "attempt/bring_home.h"
+#include "attempt/cancel.h"
+#include "attempt/watch.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "clone/clone.h"
+#include "egress/gateway.h"
+#include "sandbox/native/box.h"
+#include "workspace/prepare.h"
+#include "workspace/storage.h"
+
+namespace cofferdam::attempt {
+namespace {
+
+using contract::Access;
+using contract::Invocation;
+using SteadyClock = std::chrono::steady_clock;
+
+// Inside the box's own network namespace every port is free; this one is rarely wanted by test suites.
+constexpr std::uint16_t kGatewayPort = 20711;
+
+// What has to be right before anything is recorded or started.
+struct Readied {
+  clone::Source source;
+  agent::Launch launch;
+  std::string credential;
+  sandbox::BoxHost boxes;
+};
+
+Result<std::string> find_credential(const Host& host, const Invocation& invocation) {
+  if (invocation->egress == contract::Vendor::none) return std::string();
+  const std::string& name = host.config.anthropic.credential_env;
+  const char* value = ::getenv(name.c_str());
+  if (value != nullptr && *value != '\0') return std::string(value);
+  return make_error(Code::config,
+                    fmt::format("no credential for {}", contract::vendor_name(invocation->egress)),
+                    fmt::format("put the key into the environment variable {}", name));
+}
+
+Result<Readied> ready(const Host& host, const Invocation& invocation) {
+  if (invocation->backend != contract::Backend::native) {
+    return make_error(Code::denied, "the docker backend is not in this version", "use --backend native");
+  }
+  if (!invocation->commands.empty()) {
+    return make_error(Code::denied, "approved commands are not in this version",
+                      "leave them out; the agent may use its own shell inside the box");
+  }
+  Readied readied;
+  TRY(readied.source, clone::open_source(invocation->clone.repository));
+  const bool egress = invocation->egress != contract::Vendor::none;
+  TRY(readied.launch,
+      agent::plan_launch({invocation, host.agents_dir, egress ? kGatewayPort : std::uint16_t{0}}));
+  TRY(readied.credential, find_credential(host, invocation));
+  readied.boxes.init = host.init;
+  if (::geteuid() == 0) readied.boxes.run_as = UserIds{host.config.box_uid, host.config.box_uid};
+  return readied;
+}
+
+// One attempt under way. Its members are made in the order of the path and go in the opposite one.
+class Attempt {
+ public:
+  Attempt(const Host& host, const Invocation& invocation, const Controls& controls, Readied readied,
+          Account& account)
+      : host_(host),
+        invocation_(invocation),
+        controls_(controls),
+        ready_(std::move(readied)),
+        account_(account),
+        dir_(host.state_dir + "/attempts/" + invocation->attempt_id),
+        deadline_(SteadyClock::now() + invocation->deadlines.total) {}
+
+  // The path of ARCHITECTURE.md. Each step leaves its event; the first that fails names the cause.
+  void follow() {
+    account_.result().agent.version = ready_.launch.version;
+    account_.result().vendor_upstream =
+        invocation_->egress == contract::Vendor::none ? "" : host_.config.anthropic.upstream;
+    if (step("admission", &Attempt::open_folder) && step("clone", &Attempt::clone) &&
+        step("workspace", &Attempt::make_workspace) && step("box", &Attempt::start_box) &&
+        step("egress", &Attempt::start_gateway) && step("settlement", &Attempt::watch_agent)) {
+      bring_home_step();
+    }
+    close_storage();
+  }
+
+ private:
+  bool step(const char* stage, Status (Attempt::*act)()) {
+    Status done = (this->*act)();
+    if (done && account_.broken().has_value()) done = *account_.broken();
+    if (!done) account_.fail(stage, done.error());
+    return done.has_value();
+  }
+
+  std::chrono::milliseconds time_left() const {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - SteadyClock::now());
+    return std::max(left, std::chrono::milliseconds(1));
+  }
+
+  Status open_folder() {
+    TRY_VOID(make_dirs(host_.state_dir + "/attempts"));
+    TRY_VOID(make_new_dir(dir_));
+    TRY(CancelSources cancel, CancelSources::create(dir_, controls_));
+    cancel_.emplace(std::move(cancel));
+    return {};
+  }
+
+  Status clone() {
+    TRY(clone::Cloned cloned,
+        clone::clone_head(ready_.source, invocation_->clone, host_.state_dir + "/vault"));
+    account_.result().clone = cloned.identity;
+    account_.event(contract::event_type::cloned, {{"head", cloned.identity.head},
+                                                  {"tree", cloned.identity.tree},
+                                                  {"id", cloned.identity.id},
+                                                  {"bytes", contract::json_count(cloned.pack.bytes)}});
+    cloned_ = std::move(cloned);
+    return {};
+  }
+
+  Status make_workspace() {
+    const contract::Limits& limits = invocation_->limits;
+    TRY(workspace::Storage storage,
+        workspace::Storage::create(
+            {host_.init, ready_.boxes.run_as, limits.work_bytes, limits.work_inodes, cloned_->pack.bytes}));
+    storage_.emplace(std::move(storage));
+    TRY(UniqueFd pack, open_file(cloned_->pack.pack_path, O_RDONLY));
+    TRY(UniqueFd index, open_file(cloned_->pack.index_path, O_RDONLY));
+    const std::string branch = host_.config.branch_prefix + "/" + invocation_->attempt_id;
+    contract::Profile profile =
+        workspace::prepare_profile(invocation_, cloned_->identity, branch, pack.get(), index.get());
+    profile.deadline = std::min(profile.deadline, time_left());
+    TRY(sandbox::BoxOutput output, sandbox::run_box(ready_.boxes, storage_->ref(), profile, 4096));
+    if (!output.status.success()) {
+      return make_error(
+          Code::exhausted,
+          fmt::format("cannot check out {}: {}", cloned_->identity.head, printable(trim(output.err), 500)),
+          "raise limits.work_bytes or limits.work_inodes if the storage was full");
+    }
+    TRY_VOID(workspace::check_prepared(output.out, cloned_->identity));
+    account_.event(contract::event_type::workspace_ready,
+                   {{"bytes", limits.work_bytes}, {"inodes", limits.work_inodes}, {"kind", "tmpfs"}});
+    return {};
+  }
+
+  contract::Profile agent_profile(int in, int out, int err) const {
+    contract::Profile profile;
+    profile.kind = invocation_->agent.name == "command" ? "command" : "agent";
+    profile.argv = ready_.launch.argv;
+    profile.env = ready_.launch.env;
+    profile.work = contract::is_read_only(invocation_->phase) ? Access::read_only : Access::read_write;
+    profile.metadata = Access::read_only;
+    profile.agent_dir = ready_.launch.agent_dir;
+    profile.scratch_bytes = invocation_->limits.scratch_bytes;
+    profile.scratch_inodes = invocation_->limits.scratch_inodes;
+    profile.work_bytes = invocation_->limits.work_bytes;
+    profile.work_inodes = invocation_->limits.work_inodes;
+    if (invocation_->egress != contract::Vendor::none) profile.listeners = {kGatewayPort};
+    profile.deadline = time_left();
+    profile.grace = invocation_->deadlines.grace;
+    profile.fds = {{in, 0}, {out, 1}, {err, 2}};
+    return profile;
+  }
+
+  Status start_box() {
+    // The prompt comes as a file at its end: no agent can wait for more of it.
+    TRY(UniqueFd in, make_sealed_memfd("prompt", ready_.launch.stdin_text));
+    TRY(Pipe out, make_pipe());
+    TRY(Pipe err, make_pipe());
+    TRY(sandbox::Box box, sandbox::Box::start(ready_.boxes, storage_->ref(),
+                                              agent_profile(in.get(), out.write.get(), err.write.get())));
+    box_.emplace(std::move(box));
+    account_.result().controls = box_->controls();
+    output_.out = std::move(out.read);
+    output_.err = std::move(err.read);
+    output_.max_bytes = invocation_->limits.output_bytes;
+    contract::Json missing = contract::Json::array();
+    for (const contract::ControlFact& fact : box_->controls()) {
+      if (!fact.enforced) missing.push_back(fact.name);
+    }
+    account_.event(contract::event_type::box_ready,
+                   {{"controls", box_->controls().size()}, {"not_enforced", std::move(missing)}});
+    return {};
+  }
+
+  Status start_gateway() {
+    if (invocation_->egress == contract::Vendor::none) return {};
+    egress::GatewayPolicy policy;
+    policy.vendor = invocation_->egress;
+    policy.upstream = host_.config.anthropic.upstream;
+    policy.ca_bundle = host_.config.anthropic.ca_bundle;
+    policy.models = {invocation_->model};
+    policy.max_requests = invocation_->limits.requests;
+    policy.max_tokens = invocation_->limits.max_tokens;
+    TRY(egress::Gateway gateway, egress::Gateway::start(host_.program, policy, ready_.credential,
+                                                        std::move(box_->listeners().front())));
+    gateway_.emplace(std::move(gateway));
+    return {};
+  }
+
+  Status watch_agent() {
+    constexpr int kAppend = O_WRONLY | O_CREAT | O_EXCL;
+    TRY(output_.out_file, open_file(dir_ + "/stdout", kAppend));
+    TRY(output_.err_file, open_file(dir_ + "/stderr", kAppend));
+    TRY_VOID(box_->go());
+    std::unique_ptr<agent::Decoder> decoder = agent::make_decoder(invocation_);
+    Status watched = watch({account_, *cancel_, *box_, gateway_.has_value() ? &*gateway_ : nullptr, *decoder,
+                            std::move(output_), deadline_, invocation_->deadlines.grace});
+    account_.event(contract::event_type::settled,
+                   {{"outcome", contract::outcome_name(account_.settlement().outcome())},
+                    {"gone", watched.has_value()}});
+    gateway_.reset();
+    return watched;
+  }
+
+  void bring_home_step() {
+    Status home = bring_home(
+        {account_, host_, invocation_, ready_.source, *cloned_, ready_.boxes, storage_->ref(), dir_});
+    if (home) return;
+    account_.result().publication = {"failed", printable(home.error().line(), 2000)};
+    account_.settlement().distrust("handoff", printable(home.error().line(), 2000), now());
+  }
+
+  void close_storage() {
+    box_.reset();
+    if (storage_.has_value()) {
+      if (Status released = storage_->release(); !released) account_.fail("storage", released.error());
+    }
+    cancel_.reset();
+    ::rmdir(dir_.c_str());  // only if nothing is in it
+  }
+
+  const Host& host_;
+  const Invocation& invocation_;
+  const Controls& controls_;
+  Readied ready_;
+  Account& account_;
+  std::string dir_;
+  SteadyClock::time_point deadline_;
+  std::optional<CancelSources> cancel_;
+  std::optional<clone::Cloned> cloned_;
+  std::optional<workspace::Storage> storage_;
+  Output output_;
+  std::optional<sandbox::Box> box_;
+  std::optional<egress::Gateway> gateway_;
+};
+
+}  // namespace
+
+Result<contract::ResultRecord> run(const Host& host, const Invocation& invocation, const Controls& controls) {
+  ::signal(SIGPIPE, SIG_IGN);  // a reader of ours that goes away must not end the attempt
+  TRY(Readied readied, ready(host, invocation));
+  TRY(Account account, Account::admit(host.state_dir, invocation, controls.on_event));
+  Attempt attempt(host, invocation, controls, std::move(readied), account);
+  attempt.follow();
+  return account.close();
+}
+
+}  // namespace cofferdam::attempt

@@ -1,0 +1,14 @@
+// The client's side of a running attempt's control socket.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace cofferdam::cli {
+
+// Sends {"cancel":{"by":"command","reason":...}} to the supervisor that owns `attempt_dir` and waits for its
+// {"ok":true}. Code::conflict when nobody listens there (any more).
+Status request_cancel(const std::string& attempt_dir, const std::string& reason);
+
+}  // namespace cofferdam::cli

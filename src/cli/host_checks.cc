@@ -1,0 +1,199 @@
+// The checks of `cofferdam doctor` that need no running box. Each one is a row; none changes anything.
+#include <fmt/core.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "cli/doctor.h"
+#include "cli/table.h"
+#include "contract/json.h"
+
+namespace cofferdam::cli {
+namespace {
+
+constexpr std::size_t kMaxSmallFile = 1U << 20U;
+
+// "6.1" of "6.1.0-13-amd64", as {6, 1}; zeros when it is no such thing.
+struct KernelVersion {
+  int major = 0;
+  int minor = 0;
+  auto operator<=>(const KernelVersion&) const = default;
+};
+
+CheckRow kernel_row() {
+  // mount_setattr(2) came with 5.12; everything else that a native box needs is older.
+  constexpr KernelVersion kNeeded{5, 12};
+  struct utsname name {};
+  ::uname(&name);
+  KernelVersion version;
+  const bool parsed =
+      std::sscanf(name.release, "%d.%d", &version.major, &version.minor) == 2;  // NOLINT(cert-err34-c)
+  const bool enough = parsed && version >= kNeeded;
+  return {"kernel", enough ? CheckState::ok : CheckState::unavailable, fmt::format("Linux {}", name.release),
+          fmt::format("a native box needs Linux {}.{} or newer", kNeeded.major, kNeeded.minor)};
+}
+
+// The first line of what a tool says, or nullopt when it failed.
+struct ToolAnswer {
+  bool ok = false;
+  std::string line;
+};
+
+ToolAnswer ask_tool(const std::vector<std::string>& argv, std::optional<UserIds> run_as = {}) {
+  SpawnOptions options;
+  options.program = argv.front();
+  options.argv = argv;
+  options.env = {"PATH=/usr/bin:/bin", "LC_ALL=C"};
+  options.run_as = run_as;
+  auto captured = run_capture(options, "", {64U << 10U, std::chrono::seconds(10)});
+  if (!captured) return {false, captured.error().line()};
+  const std::vector<std::string> lines =
+      split(captured->status.success() ? captured->out : captured->err, '\n');
+  std::string line = lines.empty() ? captured->status.describe() : one_line(lines.front(), 200);
+  return {captured->status.success(), std::move(line)};
+}
+
+// By doing it, as the user that the boxes will have: no single setting says whether the kernel allows it.
+CheckRow user_namespace_row(const contract::Config& config) {
+  std::optional<UserIds> run_as;
+  if (::geteuid() == 0) run_as = UserIds{config.box_uid, config.box_uid};
+  const ToolAnswer answer =
+      ask_tool({"/usr/bin/unshare", "--user", "--map-root-user", "--mount", "/usr/bin/true"}, run_as);
+  if (answer.ok)
+    return {"user-namespaces", CheckState::ok, "an unprivileged user and mount namespace was made"};
+  return {"user-namespaces", CheckState::unavailable, answer.line,
+          "allow unprivileged user namespaces: look at the sysctls user.max_user_namespaces,"
+          " kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns"};
+}
+
+CheckRow seccomp_row() {
+  // EINVAL would mean a kernel without it: prctl(2), PR_GET_SECCOMP.
+  auto actions = read_file("/proc/sys/kernel/seccomp/actions_avail", kMaxSmallFile);
+  const bool filters =
+      ::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0 && actions && actions->find("errno") != std::string::npos;
+  if (filters) return {"seccomp", CheckState::ok, "filters with: " + std::string(trim(*actions))};
+  return {"seccomp", CheckState::unavailable, "the kernel has no seccomp filters",
+          "use a kernel with CONFIG_SECCOMP_FILTER"};
+}
+
+CheckRow landlock_row() {
+  // landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) gives the ABI: landlock(7). The number
+  // of the call is the same on all architectures; Debian 12's headers have it.
+  constexpr unsigned long kVersionFlag = 1;
+  const long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0UL, kVersionFlag);
+  if (abi > 0) return {"landlock", CheckState::ok, fmt::format("ABI {}", abi)};
+  return {"landlock", CheckState::weaker, "the kernel does not offer it; boxes of this version do without"};
+}
+
+// The storage of an attempt is memory (tmpfs), bounded by the limits.
+CheckRow memory_row(const contract::Config& config) {
+  constexpr std::uint64_t kScratchMounts = 3;  // HOME, /tmp, /dev/shm
+  auto info = read_file("/proc/meminfo", kMaxSmallFile);
+  unsigned long long available_kib = 0;
+  if (info) {
+    const std::size_t at = info->find("MemAvailable:");
+    if (at != std::string::npos) available_kib = std::strtoull(info->c_str() + at + 13, nullptr, 10);
+  }
+  const std::uint64_t available = available_kib * 1024;
+  const std::uint64_t most = config.limits.work_bytes + kScratchMounts * config.limits.scratch_bytes;
+  const std::string detail =
+      fmt::format("{} available; one attempt may fill up to {}", short_bytes(available), short_bytes(most));
+  if (available >= most) return {"memory", CheckState::ok, detail};
+  return {"memory", CheckState::weaker, detail,
+          "lower work_bytes and scratch_bytes in [limits], or free memory"};
+}
+
+CheckRow git_row() {
+  const ToolAnswer answer = ask_tool({"/usr/bin/git", "--version"});
+  if (answer.ok) return {"git", CheckState::ok, answer.line};
+  return {"git", CheckState::unavailable, answer.line, "install git"};
+}
+
+CheckRow init_row(const std::string& exe_dir) {
+  auto init = find_init(exe_dir);
+  if (init) return {"init", CheckState::ok, *init};
+  return {"init", CheckState::unavailable, init.error().what, init.error().hint};
+}
+
+// The member of an npm manifest, or nothing.
+std::string manifest_text(const std::string& path, const char* outer, const char* inner) {
+  auto text = read_file(path, kMaxSmallFile);
+  if (!text) return "";
+  auto json = contract::parse_json_lenient(*text, kMaxSmallFile);
+  if (!json || !json->is_object() || !json->contains(outer)) return "";
+  const contract::Json& first = (*json)[outer];
+  if (first.is_string()) return first.get<std::string>();
+  if (inner == nullptr || !first.is_object() || !first.contains(inner) || !first[inner].is_string())
+    return "";
+  return first[inner].get<std::string>();
+}
+
+CheckRow claude_row(const std::string& agents_dir) {
+  static constexpr const char* kPackage = "@anthropic-ai/claude-code-linux-x64";
+  const std::string folder = agents_dir + "/node_modules/" + kPackage;
+  const std::string remedy =
+      fmt::format("install the pinned agents: npm ci --ignore-scripts in {}", agents_dir);
+  if (::access((folder + "/claude").c_str(), X_OK) != 0) {
+    return {"agent claude", CheckState::unavailable, "not installed at " + folder, remedy};
+  }
+  const std::string version = manifest_text(folder + "/package.json", "version", nullptr);
+  const std::string pinned = manifest_text(agents_dir + "/package.json", "dependencies", kPackage);
+  if (!pinned.empty() && version != pinned) {
+    return {"agent claude", CheckState::weaker, fmt::format("version {}, pinned is {}", version, pinned),
+            remedy};
+  }
+  return {"agent claude", CheckState::ok, "version " + version};
+}
+
+CheckRow credential_row(const contract::Config& config) {
+  const std::string& name = config.anthropic.credential_env;
+  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): no thread of ours sets it
+  if (value != nullptr && *value != '\0') return {"credential", CheckState::ok, name + " is set (not tried)"};
+  return {"credential", CheckState::weaker, name + " is not set: only --agent command works",
+          "set it to the key of your account"};
+}
+
+CheckRow state_row(const Environment& environment) {
+  auto place = state_dir_path(environment);
+  if (!place) return {"state folder", CheckState::unavailable, place.error().what, place.error().hint};
+  if (!exists(*place)) return {"state folder", CheckState::ok, *place + " (will be made)"};
+  Status checked = check_state_dir(*place);
+  if (checked) return {"state folder", CheckState::ok, *place};
+  return {"state folder", CheckState::unavailable, checked.error().what, checked.error().hint};
+}
+
+}  // namespace
+
+std::vector<CheckRow> host_rows(const Environment& environment,
+                                const std::optional<std::string>& config_path) {
+  std::vector<CheckRow> rows;
+  contract::Config config;
+  if (auto loaded = load_config(environment, config_path)) {
+    config = *std::move(loaded);
+    rows.push_back(
+        {"configuration", CheckState::ok, config_path ? *config_path : "the user's, or the defaults"});
+  } else {
+    rows.push_back({"configuration", CheckState::unavailable, loaded.error().what, loaded.error().line()});
+  }
+  const std::string exe_dir = executable_dir() ? *executable_dir() : std::string("/");
+  rows.push_back(kernel_row());
+  rows.push_back(user_namespace_row(config));
+  rows.push_back(seccomp_row());
+  rows.push_back(landlock_row());
+  rows.push_back(memory_row(config));
+  rows.push_back(git_row());
+  rows.push_back(init_row(exe_dir));
+  rows.push_back(claude_row(find_agents_dir(environment, config, exe_dir)));
+  rows.push_back(credential_row(config));
+  rows.push_back(state_row(environment));
+  return rows;
+}
+
+}  // namespace cofferdam::cli

@@ -1,0 +1,64 @@
+// What the command line said, one value type per verb. No meaning yet: the verbs give it one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "contract/phase.h"
+
+namespace cofferdam::cli {
+
+// run, plan, ask, review
+struct RunOptions {
+  contract::Phase phase = contract::Phase::implementation;
+  std::string agent = "claude";
+  std::string repository = ".";
+  std::string base = "HEAD";
+  std::string backend = "native";
+  std::string egress;  // "", "none", "anthropic"
+  std::optional<std::string> attempt_id;
+  std::optional<std::string> model;
+  std::optional<std::string> deadline;
+  std::optional<std::string> config;
+  std::optional<std::string> prompt;  // "-": standard input
+  std::vector<std::string> argv;      // what stands behind "--"
+  bool json = false;
+};
+
+struct ExecOptions {
+  std::string file;  // "-": standard input
+  std::optional<std::string> config;
+  bool cancel_on_eof = false;
+};
+
+struct ListOptions {
+  bool json = false;
+};
+
+struct ShowOptions {
+  std::string id;
+  bool json = false;
+};
+
+struct DiffOptions {
+  std::string id;
+};
+
+struct CancelOptions {
+  std::string id;
+  std::string reason;
+};
+
+struct DoctorOptions {
+  std::optional<std::string> config;
+  bool json = false;
+};
+
+struct GatewayOptions {};
+
+using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, CancelOptions,
+                             DoctorOptions, GatewayOptions>;
+
+}  // namespace cofferdam::cli

@@ -1,0 +1,201 @@
+#include "cli/parse.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/exit_code.h"
+#include "cli/table.h"
+
+namespace cofferdam::cli {
+namespace {
+
+constexpr const char* kFooter = R"(
+Examples:
+  cofferdam run "make the failing test pass"
+  cofferdam plan --model claude-sonnet-5 "split the parser into two files"
+  cofferdam ask --repo ~/src/app "where is the retry logic?"
+  cofferdam run --agent command -- make test
+  cofferdam exec - < invocation.json
+  cofferdam diff 20261130-3f9a2c71d0 | git apply --stat
+
+Exit codes:
+  0 completed     1 failed     2 usage error     3 refused     4 a limit was reached     5 cancelled
+  6 setup failed, lost, or an internal error
+
+The result goes to standard output, progress to standard error.
+Configuration: $XDG_CONFIG_HOME/cofferdam/config.toml. State: $XDG_STATE_HOME/cofferdam or COFFERDAM_STATE_DIR.)";
+
+// Everything that any verb may set; the verb that was named takes its part.
+struct All {
+  RunOptions run;
+  ExecOptions exec;
+  ListOptions list;
+  ShowOptions show;
+  DiffOptions diff;
+  CancelOptions cancel;
+  DoctorOptions doctor;
+};
+
+void add_config(CLI::App* verb, std::optional<std::string>* config) {
+  verb->add_option("--config", *config, "configuration file instead of the default one")->type_name("FILE");
+}
+
+struct RunVerb {
+  const char* name;
+  contract::Phase phase;
+  const char* description;
+};
+
+constexpr RunVerb kRunVerbs[] = {
+    {"run", contract::Phase::implementation,
+     "let an agent change the repository; the change comes back as a branch"},
+    {"plan", contract::Phase::planning, "let an agent plan a change; the work tree is read-only"},
+    {"ask", contract::Phase::question, "let an agent answer a question; the work tree is read-only"},
+    {"review", contract::Phase::review, "let an agent review the repository; the work tree is read-only"},
+};
+
+void add_run_verb(CLI::App* app, const RunVerb& verb, RunOptions* options) {
+  CLI::App* sub = app->add_subcommand(verb.name, verb.description);
+  sub->add_option("--agent", options->agent, "claude, or command: any program, given behind --")
+      ->check(CLI::IsMember({"claude", "command"}))
+      ->capture_default_str();
+  sub->add_option("--repo", options->repository, "the git repository")
+      ->type_name("DIR")
+      ->capture_default_str();
+  sub->add_option("--base", options->base, "the trusted commit to start from")
+      ->type_name("REV")
+      ->capture_default_str();
+  sub->add_option("--backend", options->backend, "what makes the box (docker: not in this version)")
+      ->check(CLI::IsMember({"native", "docker"}))
+      ->capture_default_str();
+  sub->add_option("--model", options->model, "the agent's model (default: from the configuration)")
+      ->type_name("M");
+  sub->add_option("--deadline", options->deadline, "total time, such as 90s, 30m or 1h30m")
+      ->type_name("TIME");
+  sub->add_option("--egress", options->egress,
+                  "for --agent command: the vendor that it may reach (default: none)")
+      ->check(CLI::IsMember({"none", "anthropic"}));
+  sub->add_option("--attempt-id", options->attempt_id, "an id of your own; it can be used once, ever")
+      ->type_name("ID");
+  add_config(sub, &options->config);
+  sub->add_flag("--json", options->json, "print the result record as one line of JSON");
+  sub->add_option("prompt", options->prompt, "what to do; - reads it from standard input")
+      ->type_name("PROMPT");
+  sub->footer("\nWith --agent command the program stands behind --:  cofferdam " + std::string(verb.name) +
+              " --agent command -- make test");
+}
+
+void add_record_verbs(CLI::App* app, All* all) {
+  CLI::App* list = app->add_subcommand("list", "the attempts, newest first");
+  list->add_flag("--json", all->list.json, "as a JSON array");
+  CLI::App* show = app->add_subcommand("show", "the result of one attempt");
+  show->add_option("id", all->show.id, "the attempt")->type_name("ID")->required();
+  show->add_flag("--json", all->show.json, "the stored result record as one line of JSON");
+  CLI::App* diff = app->add_subcommand("diff", "the change of one attempt as a patch");
+  diff->add_option("id", all->diff.id, "the attempt")->type_name("ID")->required();
+  CLI::App* cancel = app->add_subcommand("cancel", "ask a running attempt to end");
+  cancel->add_option("id", all->cancel.id, "the attempt")->type_name("ID")->required();
+  cancel->add_option("--reason", all->cancel.reason, "kept in its result")->type_name("TEXT");
+}
+
+void add_verbs(CLI::App* app, All* all) {
+  for (const RunVerb& verb : kRunVerbs) add_run_verb(app, verb, &all->run);
+  CLI::App* exec =
+      app->add_subcommand("exec", "run an invocation in JSON; events and the result as JSON lines");
+  exec->add_option("file", all->exec.file,
+                   "the invocation; - reads it from standard input, then cancel lines")
+      ->type_name("FILE")
+      ->required();
+  exec->add_flag("--cancel-on-eof", all->exec.cancel_on_eof, "with -: the end of standard input cancels");
+  add_config(exec, &all->exec.config);
+  add_record_verbs(app, all);
+  CLI::App* doctor = app->add_subcommand("doctor", "whether this host can run a box, and what to do if not");
+  add_config(doctor, &all->doctor.config);
+  doctor->add_flag("--json", all->doctor.json, "as a JSON object");
+  app->add_subcommand("internal-gateway", "started by cofferdam itself")
+      ->group("");  // no group: not in the help
+}
+
+Command chosen(const CLI::App& app, const All& all) {
+  const std::string name = app.get_subcommands().front()->get_name();
+  for (const RunVerb& verb : kRunVerbs) {
+    if (name != verb.name) continue;
+    RunOptions run = all.run;
+    run.phase = verb.phase;
+    return run;
+  }
+  if (name == "exec") return all.exec;
+  if (name == "list") return all.list;
+  if (name == "show") return all.show;
+  if (name == "diff") return all.diff;
+  if (name == "cancel") return all.cancel;
+  if (name == "doctor") return all.doctor;
+  return GatewayOptions{};
+}
+
+std::string usage_line(const CLI::ParseError& error) {
+  return "cofferdam: " + one_line(error.what()) + "; see cofferdam --help\n";
+}
+
+// Only run, plan, ask and review take something behind "--": a program, or a prompt that starts with a dash.
+Parsed with_trailing(Parsed parsed, std::vector<std::string> trailing) {
+  auto* run = parsed.command ? std::get_if<RunOptions>(&*parsed.command) : nullptr;
+  if (run == nullptr) {
+    if (!parsed.command) return parsed;  // help or an error comes first
+    return {std::nullopt, kExitUsage, "",
+            "cofferdam: this verb takes nothing behind --; see cofferdam --help\n"};
+  }
+  if (run->agent == "command") {
+    run->argv = std::move(trailing);
+  } else if (!run->prompt && trailing.size() == 1) {
+    run->prompt = std::move(trailing.front());
+  } else if (!trailing.empty()) {
+    return {
+        std::nullopt, kExitUsage, "",
+        "cofferdam: a program behind -- is for --agent command; for an agent give one PROMPT, in quotes\n"};
+  }
+  return parsed;
+}
+
+Parsed parse_words(std::vector<std::string> words) {
+  const std::string first = words.empty() ? "" : words.front();
+  CLI::App app("Runs coding agents on git repositories inside a sealed, bounded box.", "cofferdam");
+  app.footer(kFooter);
+  app.set_version_flag("--version", "cofferdam " COFFERDAM_VERSION);
+  app.require_subcommand(1);
+  All all;
+  add_verbs(&app, &all);
+  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+  try {
+    app.parse(words);
+  } catch (const CLI::Success& success) {  // help and version
+    std::ostringstream out;
+    app.exit(success, out, out);
+    return {std::nullopt, 0, out.str(), ""};
+  } catch (const CLI::ParseError& error) {
+    // CLI11 would only say that a verb is required, not that this is none.
+    const bool no_verb = app.get_subcommands().empty() && !first.empty() && first.front() != '-';
+    if (no_verb) {
+      return {std::nullopt, kExitUsage, "",
+              "cofferdam: \"" + one_line(first, 80) + "\" is not a verb; see cofferdam --help\n"};
+    }
+    return {std::nullopt, kExitUsage, "", usage_line(error)};
+  }
+  return {chosen(app, all), 0, "", ""};
+}
+
+}  // namespace
+
+Parsed parse(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    return {std::nullopt, kExitUsage, "",
+            "cofferdam: a verb is missing, such as run, ask or list; see cofferdam --help\n"};
+  }
+  // What stands behind "--" belongs to the program that is run: CLI11 never sees it.
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  Parsed parsed = parse_words({arguments.begin(), dashes});
+  if (dashes == arguments.end()) return parsed;
+  return with_trailing(std::move(parsed), {dashes + 1, arguments.end()});
+}
+
+}  // namespace cofferdam::cli

@@ -1,0 +1,27 @@
+// The verbs, one file each. They return the exit code; an Error is printed by main and has its code from
+// exit_code.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cli/options.h"
+
+namespace cofferdam::cli {
+
+Result<int> run_verb(const RunOptions& options);
+Result<int> exec_verb(const ExecOptions& options);
+Result<int> list_verb(const ListOptions& options);
+Result<int> show_verb(const ShowOptions& options);
+Result<int> diff_verb(const DiffOptions& options);
+Result<int> cancel_verb(const CancelOptions& options);
+Result<int> doctor_verb(const DoctorOptions& options);
+Result<int> gateway_verb(const GatewayOptions& options);
+
+// The product, on standard output.
+Status print_out(std::string_view text);
+// "cofferdam: what; hint" on standard error.
+void print_error(const Error& error);
+
+}  // namespace cofferdam::cli

@@ -1,0 +1,145 @@
+#include "cli/parse.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/request.h"
+
+namespace cofferdam::cli {
+namespace {
+
+template <typename Options>
+Options parsed(const std::vector<std::string>& arguments) {
+  Parsed result = parse(arguments);
+  if (!result.command || !std::holds_alternative<Options>(*result.command)) {
+    ADD_FAILURE() << result.err << result.out;
+    return {};
+  }
+  return std::get<Options>(*result.command);
+}
+
+void expect_usage(const std::vector<std::string>& arguments, const std::string& part) {
+  const Parsed result = parse(arguments);
+  EXPECT_FALSE(result.command.has_value());
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err.rfind("cofferdam: ", 0), 0U) << result.err;
+  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << "one line: " << result.err;
+  EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+}
+
+TEST(Parse, PhasesOfTheRunVerbs) {
+  EXPECT_EQ(parsed<RunOptions>({"run", "x"}).phase, contract::Phase::implementation);
+  EXPECT_EQ(parsed<RunOptions>({"plan", "x"}).phase, contract::Phase::planning);
+  EXPECT_EQ(parsed<RunOptions>({"ask", "x"}).phase, contract::Phase::question);
+  EXPECT_EQ(parsed<RunOptions>({"review", "x"}).phase, contract::Phase::review);
+}
+
+TEST(Parse, DefaultsAndFlags) {
+  const auto plain = parsed<RunOptions>({"run", "do it"});
+  EXPECT_EQ(plain.agent, "claude");
+  EXPECT_EQ(plain.repository, ".");
+  EXPECT_EQ(plain.base, "HEAD");
+  EXPECT_EQ(plain.backend, "native");
+  EXPECT_EQ(plain.prompt, "do it");
+  EXPECT_FALSE(plain.json);
+  const auto full = parsed<RunOptions>({"plan", "--repo", "/r", "--base=v1", "--model", "m", "--deadline",
+                                        "30m", "--json", "--config", "/c", "--attempt-id", "a-1", "-"});
+  EXPECT_EQ(full.repository, "/r");
+  EXPECT_EQ(full.base, "v1");
+  EXPECT_EQ(full.model, "m");
+  EXPECT_EQ(full.deadline, "30m");
+  EXPECT_EQ(full.config, "/c");
+  EXPECT_EQ(full.attempt_id, "a-1");
+  EXPECT_EQ(full.prompt, "-");
+  EXPECT_TRUE(full.json);
+}
+
+TEST(Parse, ProgramBehindDashesIsNotLookedInto) {
+  const auto run = parsed<RunOptions>({"run", "--agent", "command", "--", "make", "--json", "--", "-j2"});
+  EXPECT_EQ(run.argv, (std::vector<std::string>{"make", "--json", "--", "-j2"}));
+  EXPECT_FALSE(run.json);
+  EXPECT_EQ(parsed<RunOptions>({"ask", "--", "--what is this?"}).prompt, "--what is this?");
+}
+
+TEST(Parse, OtherVerbs) {
+  EXPECT_EQ(parsed<ExecOptions>({"exec", "-"}).file, "-");
+  EXPECT_TRUE(parsed<ExecOptions>({"exec", "-", "--cancel-on-eof"}).cancel_on_eof);
+  EXPECT_TRUE(parsed<ListOptions>({"list", "--json"}).json);
+  EXPECT_EQ(parsed<ShowOptions>({"show", "a-1"}).id, "a-1");
+  EXPECT_EQ(parsed<DiffOptions>({"diff", "a-1"}).id, "a-1");
+  EXPECT_EQ(parsed<CancelOptions>({"cancel", "a-1", "--reason", "why"}).reason, "why");
+  EXPECT_TRUE(parsed<DoctorOptions>({"doctor", "--json"}).json);
+  parsed<GatewayOptions>({"internal-gateway"});
+}
+
+TEST(Parse, UsageErrorsAreOneLine) {
+  expect_usage({}, "a verb is missing");
+  expect_usage({"fly"}, "fly");
+  expect_usage({"run", "--nope", "x"}, "--nope");
+  expect_usage({"run", "--agent", "codex", "x"}, "codex");
+  expect_usage({"run", "a", "b"}, "b");
+  expect_usage({"run", "x", "--", "make"}, "--agent command");
+  expect_usage({"list", "--", "x"}, "--");
+  expect_usage({"show"}, "id");
+  expect_usage({"exec"}, "file");
+}
+
+TEST(Parse, HelpAndVersionGoToStandardOutput) {
+  const Parsed help = parse({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_NE(help.out.find("Exit codes"), std::string::npos);
+  EXPECT_NE(help.out.find("cofferdam run"), std::string::npos);
+  EXPECT_EQ(help.out.find("internal-gateway"), std::string::npos);
+  EXPECT_NE(parse({"run", "--help"}).out.find("--deadline"), std::string::npos);
+  EXPECT_EQ(parse({"--version"}).out.rfind("cofferdam ", 0), 0U);
+}
+
+contract::InvocationFields fields_of(const std::vector<std::string>& arguments, const std::string& prompt) {
+  contract::Config config;
+  config.limits.requests = 7;
+  config.deadlines.total = std::chrono::minutes(3);
+  auto fields = request_fields(parsed<RunOptions>(arguments), config, prompt);
+  EXPECT_TRUE(fields) << fields.error().line();
+  return fields ? *fields : contract::InvocationFields{};
+}
+
+TEST(Request, ConfigurationUnderFlags) {
+  const auto plain = fields_of({"run", "x"}, "x");
+  EXPECT_EQ(plain.egress, contract::Vendor::anthropic);
+  EXPECT_EQ(plain.model, contract::Config{}.claude_model);
+  EXPECT_EQ(plain.limits.requests, 7U);
+  EXPECT_EQ(plain.deadlines.total, std::chrono::minutes(3));
+  EXPECT_FALSE(plain.attempt_id.empty());
+  const auto flagged =
+      fields_of({"run", "x", "--model", "m", "--deadline", "90s", "--attempt-id", "a-1"}, "x");
+  EXPECT_EQ(flagged.model, "m");
+  EXPECT_EQ(flagged.deadlines.total, std::chrono::seconds(90));
+  EXPECT_EQ(flagged.attempt_id, "a-1");
+}
+
+TEST(Request, CommandHasNoEgressUnlessAsked) {
+  const auto plain = fields_of({"run", "--agent", "command", "--", "true"}, "");
+  EXPECT_EQ(plain.egress, contract::Vendor::none);
+  EXPECT_EQ(plain.model, "");
+  EXPECT_EQ(plain.agent.argv, std::vector<std::string>{"true"});
+  EXPECT_EQ(fields_of({"run", "--agent", "command", "--egress", "anthropic", "--", "true"}, "").egress,
+            contract::Vendor::anthropic);
+}
+
+void expect_refused(const std::vector<std::string>& arguments, const std::string& prompt, Code code) {
+  auto fields = request_fields(parsed<RunOptions>(arguments), {}, prompt);
+  ASSERT_FALSE(fields);
+  EXPECT_EQ(fields.error().code, code) << fields.error().line();
+}
+
+TEST(Request, ContradictionsAreSaid) {
+  expect_refused({"run"}, "", Code::usage);
+  expect_refused({"run", "--agent", "command"}, "", Code::usage);
+  expect_refused({"run", "--egress", "none", "x"}, "x", Code::usage);
+  expect_refused({"run", "--backend", "docker", "x"}, "x", Code::unsupported_host);
+  expect_refused({"run", "--deadline", "soon", "x"}, "x", Code::usage);
+  expect_refused({"run", "--agent", "command", "--model", "m", "--", "true"}, "", Code::usage);
+}
+
+}  // namespace
+}  // namespace cofferdam::cli
