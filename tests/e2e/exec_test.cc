@@ -1,0 +1,77 @@
+// `cofferdam exec`: JSON in, events and one result out, for orchestrators.
+#include <fmt/core.h>
+
+#include "base/text.h"
+#include "contract/event.h"
+#include "contract/json.h"
+#include "e2e/fixture.h"
+
+namespace cofferdam::test {
+namespace {
+
+class Exec : public EndToEnd {
+ protected:
+  std::string invocation(const std::string& id, const std::string& script) const {
+    contract::Json json = {
+        {"schema", "cofferdam.invocation/1"},
+        {"attempt_id", id},
+        {"phase", "implementation"},
+        {"agent", {{"name", "command"}, {"argv", {"/bin/sh", "-c", script}}}},
+        {"clone", {{"repository", world().repo()}, {"head", world().git({"rev-parse", "HEAD"})}}},
+        {"prompt", ""}};
+    return json.dump(2) + "\n";
+  }
+};
+
+TEST_P(Exec, EventsThenOneResult) {
+  RunOutcome outcome = world().cofferdam({"exec", "-"}, invocation("events", "echo hi > hi.txt"));
+  ASSERT_EQ(outcome.status.code, 0) << outcome.err;
+  std::vector<std::string> lines = split(trim(outcome.out), '\n');
+  ASSERT_GT(lines.size(), 5U);
+  std::vector<std::string> types;
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
+    auto event = contract::decode_event(lines[i]);
+    ASSERT_TRUE(event) << lines[i] << event.error().line();
+    EXPECT_EQ(event->seq, i + 1) << "events are numbered without a gap";
+    types.push_back(event->type);
+  }
+  EXPECT_EQ(types.front(), "admitted");
+  EXPECT_EQ(types.back(), "finished");
+  ASSERT_TRUE(outcome.result.has_value());
+  EXPECT_EQ(outcome.result->change.ref, "refs/heads/cofferdam/events");
+}
+
+TEST_P(Exec, CancelLineOnStandardInput) {
+  RunOutcome outcome =
+      world().cofferdam({"exec", "-"}, invocation("stdin-cancel", "sleep 600") +
+                                           R"({"cancel":{"reason":"no longer needed"}})" + "\n");
+  EXPECT_EQ(outcome.status.code, 5) << outcome.err;
+  ASSERT_TRUE(outcome.result.has_value());
+  ASSERT_TRUE(outcome.result->cancel.has_value());
+  EXPECT_EQ(outcome.result->cancel->reason, "no longer needed");
+  EXPECT_EQ(outcome.result->cancel->by, "stdin");
+}
+
+TEST_P(Exec, EndOfInputIsNoCancelUnlessAsked) {
+  RunOutcome plain = world().cofferdam({"exec", "-"}, invocation("eof-plain", "sleep 0.5; echo x > x"));
+  EXPECT_EQ(plain.status.code, 0) << plain.err;
+  RunOutcome asked =
+      world().cofferdam({"exec", "--cancel-on-eof", "-"}, invocation("eof-asked", "sleep 600"));
+  EXPECT_EQ(asked.status.code, 5) << asked.err;
+}
+
+TEST_P(Exec, ReadOnlyPhaseCannotCarryCommands) {
+  std::string text = invocation("granted", "true");
+  auto json = contract::parse_json(text, 65536);
+  ASSERT_TRUE(json);
+  (*json)["phase"] = "planning";
+  (*json)["commands"] = {{{"id", "test"}, {"argv", {"make", "test"}}}};
+  RunOutcome outcome = world().cofferdam({"exec", "-"}, json->dump());
+  EXPECT_EQ(outcome.status.code, 2);
+  EXPECT_NE(outcome.err.find("$.commands"), std::string::npos) << outcome.err;
+}
+
+COFFERDAM_FOR_BOTH_USERS(Exec);
+
+}  // namespace
+}  // namespace cofferdam::test

@@ -1,0 +1,70 @@
+#include "e2e/fixture.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace cofferdam::test {
+
+void EndToEnd::SetUp() {
+  if (GetParam() == User::root && !running_as_root()) {
+    skip_or_fail("root", "the tests do not run as root");
+    return;
+  }
+  auto world = World::create(GetParam());
+  ASSERT_TRUE(world) << world.error().line();
+  world_.emplace(std::move(*world));
+  world_->commit({{"README.md", "# Sample\n\nHello\n"}, {"src/a.txt", "alpha\n"}}, "first");
+  auto mounts = read_file("/proc/self/mountinfo", 1U << 20U);
+  ASSERT_TRUE(mounts);
+  mounts_before_ = *mounts;
+}
+
+void EndToEnd::TearDown() {
+  standin_.reset();  // it names the test's folder too
+  if (world_.has_value() && !IsSkipped()) expect_clean();
+}
+
+void EndToEnd::expect_clean() const {
+  EXPECT_TRUE(processes_with(world_->root()).empty())
+      << "a process with the test's folder in its command line is left";
+  auto mounts = read_file("/proc/self/mountinfo", 1U << 20U);
+  ASSERT_TRUE(mounts);
+  EXPECT_EQ(*mounts, mounts_before_) << "mounts are left behind";
+}
+
+void EndToEnd::use_standin(const std::string& script) {
+  auto standin = Standin::start(world_->root() + "/standin", script);
+  ASSERT_TRUE(standin) << standin.error().line();
+  standin_.emplace(std::move(*standin));
+  world_->write(world_->config(), "[vendors.anthropic]\nupstream = \"" + standin_->url() +
+                                      "\"\nca_bundle = \"" + standin_->ca_file() + "\"\n");
+  world_->extra_env = {std::string("ANTHROPIC_API_KEY=") + kTestKey};
+}
+
+std::string EndToEnd::script_file(const std::string& name) {
+  auto text = read_file(std::string(COFFERDAM_SOURCE_DIR) + "/tests/standin/scripts/" + name, 1U << 20U);
+  return text ? *text : "";
+}
+
+bool EndToEnd::need_claude() {
+  if (!installed_agents().empty()) return true;
+  skip_or_fail("claude", "the Claude CLI is not installed; run npm ci in agents/");
+  return false;
+}
+
+RunOutcome EndToEnd::run_script(const std::string& script, const std::vector<std::string>& more) {
+  std::vector<std::string> args = {"run", "--json", "--agent", "command"};
+  args.insert(args.end(), more.begin(), more.end());
+  for (const char* part : {"--", "/bin/sh", "-c"}) args.emplace_back(part);
+  args.push_back(script);
+  RunOutcome outcome = world_->cofferdam(args);
+  EXPECT_TRUE(outcome.result.has_value()) << outcome.out << outcome.err;
+  if (!outcome.result.has_value()) outcome.result.emplace();
+  return outcome;
+}
+
+Captured EndToEnd::outside(const std::string& script) const {
+  return world_->as_user({"/bin/sh", "-c", script});
+}
+
+}  // namespace cofferdam::test

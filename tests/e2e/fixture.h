@@ -1,0 +1,52 @@
+// What the end-to-end tests share: one world per test, for either user.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/world.h"
+
+namespace cofferdam::test {
+
+class EndToEnd : public ::testing::TestWithParam<User> {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  const World& world() const { return *world_; }
+  World& mutable_world() { return *world_; }
+
+  // Starts the stand-in with this script and points the user's configuration at it.
+  void use_standin(const std::string& script);
+  // The script of tests/standin/scripts.
+  static std::string script_file(const std::string& name);
+  const Standin& standin() const { return *standin_; }
+  // True when the real Claude CLI is installed; otherwise the test is over (skipped or failed).
+  bool need_claude();
+
+  // `cofferdam run --json --agent command -- sh -c SCRIPT` and its result; a missing one fails the test.
+  RunOutcome run_script(const std::string& script, const std::vector<std::string>& more = {});
+  // The same script outside of any box, as the same user: the control of a denial.
+  Captured outside(const std::string& script) const;
+
+  // Nothing of an attempt is left: processes, mounts, folders of boxes.
+  void expect_clean() const;
+
+ private:
+  std::optional<World> world_;
+  std::optional<Standin> standin_;
+  std::string mounts_before_;
+};
+
+inline std::string user_of(const ::testing::TestParamInfo<User>& param) {
+  return user_name(param.param);
+}
+
+#define COFFERDAM_FOR_BOTH_USERS(suite) \
+  INSTANTIATE_TEST_SUITE_P(Users, suite, ::testing::Values(User::rootless, User::root), user_of)
+
+}  // namespace cofferdam::test
