@@ -46,6 +46,11 @@ void Account::fail(const char* stage, const Error& error) {
                   now());
 }
 
+void Account::cancel(const std::string& by, const std::string& reason) {
+  settlement_.cancel(by, reason, now());
+  event(contract::event_type::cancel_requested, {{"by", by}, {"reason", contract::json_text(reason, 1000)}});
+}
+
 Result<contract::ResultRecord> Account::close() {
   settlement_.record(&result_);
   event(contract::event_type::finished, {{"outcome", contract::outcome_name(result_.outcome)},

@@ -33,6 +33,8 @@ class Account {
   // An Error of ours as the attempt's cause: `refused` when host or policy does not allow it, otherwise
   // `setup-failed`.
   void fail(const char* stage, const Error& error);
+  // A request to cancel, as fact and event. What it leads to is the caller's.
+  void cancel(const std::string& by, const std::string& reason);
   // Writes the result; the last call.
   Result<contract::ResultRecord> close();
 

@@ -26,8 +26,8 @@ Result<handoff::Snapshot> take_snapshot(const BringHomeInput& in) {
   wanted.base_tree = in.cloned.identity.tree;
   wanted.work_bytes = in.invocation->limits.work_bytes;
   wanted.work_inodes = in.invocation->limits.work_inodes;
-  TRY(sandbox::BoxOutput output,
-      sandbox::run_box(in.boxes, in.storage, handoff::snapshot_profile(wanted), handoff::kMaxSnapshotRecord));
+  TRY(sandbox::BoxOutput output, sandbox::run_box(in.boxes, in.storage, handoff::snapshot_profile(wanted),
+                                                  handoff::kMaxSnapshotRecord, in.interrupt));
   auto snapshot = handoff::decode_snapshot(output.out);
   if (!snapshot && snapshot.error().code == Code::protocol && !output.status.success())
     return box_failed("snapshot", output);
@@ -46,8 +46,8 @@ Result<handoff::AttemptStore> collect(const BringHomeInput& in, const std::strin
   wanted.work_inodes = in.invocation->limits.work_inodes;
   wanted.pack_fd = incoming.pack.get();
   wanted.index_fd = incoming.index.get();
-  TRY(sandbox::BoxOutput output,
-      sandbox::run_box(in.boxes, in.storage, handoff::collect_profile(wanted), handoff::kMaxCollectRecord));
+  TRY(sandbox::BoxOutput output, sandbox::run_box(in.boxes, in.storage, handoff::collect_profile(wanted),
+                                                  handoff::kMaxCollectRecord, in.interrupt));
   auto collected = handoff::decode_collect(output.out);
   if (!collected && collected.error().code == Code::protocol && !output.status.success())
     return box_failed("collect", output);

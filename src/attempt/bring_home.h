@@ -21,6 +21,7 @@ struct BringHomeInput {
   const sandbox::BoxHost& boxes;
   contract::StorageRef storage;
   std::string attempt_dir;
+  const sandbox::Interrupt& interrupt;
 };
 
 // A read-only phase proves by tree id that nothing changed. In implementation the change is committed into

@@ -28,25 +28,17 @@ sigset_t cancel_signals() {
   return set;
 }
 
-// {"cancel":{"reason":"...", "by":"..."}}
-struct CancelLine {
-  std::string by;
-  std::string reason;
-};
-Result<CancelLine> decode_cancel(std::string_view line, const char* by) {
+// {"cancel":{"reason":"..."}}: the reason. Who asked is the channel it came through, not what it claims.
+Result<std::string> decode_cancel(std::string_view line) {
   TRY(contract::Json json, contract::parse_json(line, kMaxLine));
   contract::JsonFault fault;
   contract::ObjectReader outer(json, "$", &fault);
   contract::ObjectReader in = outer.object("cancel");
-  CancelLine out;
-  out.reason = in.maybe_text("reason", {0, 1000}, contract::Absent::allowed).value_or("");
-  out.by = in.maybe_text("by", {1, 64}, contract::Absent::allowed).value_or(by);
+  std::string reason = in.maybe_text("reason", {0, 1000}, contract::Absent::allowed).value_or("");
   in.finish();
   outer.finish();
   if (fault.failed()) return fault.error();
-  out.reason = printable(out.reason, 1000);
-  out.by = printable(out.by, 64);
-  return out;
+  return printable(reason, 1000);
 }
 
 // Bound through /proc/self/fd because a socket's path may hold 108 bytes only (unix(7)).
@@ -113,6 +105,18 @@ void CancelSources::handle(const std::vector<pollfd>& entries, const Handler& ha
   if (ready(entries, stream_)) read_stream(handler);
 }
 
+sandbox::Interrupt CancelSources::interrupt(Account* account, bool stop) {
+  auto asked = [this, account, stop](const std::vector<pollfd>& entries) {
+    bool any = false;
+    handle(entries, [&](const std::string& by, const std::string& reason) {
+      account->cancel(by, reason);
+      any = true;
+    });
+    return any && stop;
+  };
+  return {[this](std::vector<pollfd>* entries) { add_to(entries); }, asked};
+}
+
 void CancelSources::read_signal(const Handler& handler) {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
@@ -135,8 +139,8 @@ void CancelSources::read_peer(const Handler& handler) {
   if (end == std::string::npos && !over) return;
   std::string answer = "{\"ok\":false}\n";
   if (end != std::string::npos) {
-    if (auto line = decode_cancel(std::string_view(peer_text_).substr(0, end), "command")) {
-      handler(line->by, line->reason);
+    if (auto line = decode_cancel(std::string_view(peer_text_).substr(0, end))) {
+      handler("command", *line);
       answer = "{\"ok\":true}\n";
     }
   }
@@ -162,8 +166,7 @@ void CancelSources::read_stream(const Handler& handler) {
 void CancelSources::take_lines(const Handler& handler) {
   std::size_t end = 0;
   while ((end = stream_text_.find('\n')) != std::string::npos) {
-    if (auto line = decode_cancel(std::string_view(stream_text_).substr(0, end), "stdin"))
-      handler(line->by, line->reason);
+    if (auto line = decode_cancel(std::string_view(stream_text_).substr(0, end))) handler("stdin", *line);
     stream_text_.erase(0, end + 1);
   }
   if (stream_text_.size() > kMaxLine) stream_text_.clear();

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "attempt/account.h"
 #include "attempt/run.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "sandbox/native/box.h"
 
 namespace cofferdam::attempt {
 
@@ -28,6 +30,8 @@ class CancelSources {
   // Adds what to poll for; handle() is then called with the same entries.
   void add_to(std::vector<pollfd>* entries) const;
   void handle(const std::vector<pollfd>& entries, const Handler& handler);
+  // For the boxes of ours: requests are recorded; with `stop` they also end the box.
+  sandbox::Interrupt interrupt(Account* account, bool stop);
 
  private:
   CancelSources(UniqueFd signals, UniqueFd listener, std::string socket_path, const Controls* controls);

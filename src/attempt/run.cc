@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "clone/clone.h"
 #include "egress/gateway.h"
+#include "sandbox/controls.h"
 #include "sandbox/native/box.h"
 #include "workspace/prepare.h"
 #include "workspace/storage.h"
@@ -101,8 +102,14 @@ class Attempt {
   bool step(const char* stage, Status (Attempt::*act)()) {
     Status done = (this->*act)();
     if (done && account_.broken().has_value()) done = *account_.broken();
-    if (!done) account_.fail(stage, done.error());
-    return done.has_value();
+    if (done) return true;
+    // Whatever step it was in that the time ran out: the deadline is the cause.
+    if (SteadyClock::now() >= deadline_) {
+      account_.settlement().end(contract::Outcome::limit, "deadline",
+                                fmt::format("the total deadline has passed ({})", stage), now());
+    }
+    account_.fail(stage, done.error());
+    return false;
   }
 
   std::chrono::milliseconds time_left() const {
@@ -142,7 +149,8 @@ class Attempt {
     contract::Profile profile =
         workspace::prepare_profile(invocation_, cloned_->identity, branch, pack.get(), index.get());
     profile.deadline = std::min(profile.deadline, time_left());
-    TRY(sandbox::BoxOutput output, sandbox::run_box(ready_.boxes, storage_->ref(), profile, 4096));
+    TRY(sandbox::BoxOutput output,
+        sandbox::run_box(ready_.boxes, storage_->ref(), profile, 4096, cancel_->interrupt(&account_, true)));
     if (!output.status.success()) {
       return make_error(
           Code::exhausted,
@@ -192,7 +200,11 @@ class Attempt {
     }
     account_.event(contract::event_type::box_ready,
                    {{"controls", box_->controls().size()}, {"not_enforced", std::move(missing)}});
-    return {};
+    const contract::ControlFact* unproven = sandbox::first_missing(box_->controls());
+    if (unproven == nullptr) return {};
+    Error error = sandbox::not_in_force(*unproven);
+    account_.fail(unproven->name.c_str(), error);
+    return error;
   }
 
   Status start_gateway() {
@@ -204,6 +216,7 @@ class Attempt {
     policy.models = {invocation_->model};
     policy.max_requests = invocation_->limits.requests;
     policy.max_tokens = invocation_->limits.max_tokens;
+    policy.run_as = ready_.boxes.run_as;
     TRY(egress::Gateway gateway, egress::Gateway::start(host_.program, policy, ready_.credential,
                                                         std::move(box_->listeners().front())));
     gateway_.emplace(std::move(gateway));
@@ -226,8 +239,10 @@ class Attempt {
   }
 
   void bring_home_step() {
-    Status home = bring_home(
-        {account_, host_, invocation_, ready_.source, *cloned_, ready_.boxes, storage_->ref(), dir_});
+    // The program has ended: a request to cancel is recorded, and what it left is brought home all the same.
+    const sandbox::Interrupt interrupt = cancel_->interrupt(&account_, false);
+    Status home = bring_home({account_, host_, invocation_, ready_.source, *cloned_, ready_.boxes,
+                              storage_->ref(), dir_, interrupt});
     if (home) return;
     account_.result().publication = {"failed", printable(home.error().line(), 2000)};
     account_.settlement().distrust("handoff", printable(home.error().line(), 2000), now());

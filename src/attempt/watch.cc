@@ -25,6 +25,9 @@ constexpr std::chrono::seconds kSettleBound{30};
 // Init enforces the deadline by itself; we come second, for a host on which init does not get to run.
 constexpr std::chrono::seconds kBehindInit{2};
 
+// Denials beyond this are counted and no longer recorded one by one.
+constexpr std::uint64_t kRecordedDenials = 1000;
+
 class Watch {
  public:
   explicit Watch(WatchInput input) : in_(std::move(input)) {}
@@ -79,7 +82,7 @@ class Watch {
       in_.box.kill();
       return {};
     }
-    return make_error(Code::timeout, "the box could not be ended within the bound");
+    return lost();
   }
 
   // Asks for the end; the first cause is kept by the settlement.
@@ -96,9 +99,7 @@ class Watch {
   }
 
   void cancel(const std::string& by, const std::string& reason) {
-    in_.account.settlement().cancel(by, reason, now());
-    in_.account.event(contract::event_type::cancel_requested,
-                      {{"by", contract::json_text(by, 64)}, {"reason", contract::json_text(reason, 1000)}});
+    in_.account.cancel(by, reason);
     stop_box();
   }
 
@@ -131,6 +132,12 @@ class Watch {
     return {};
   }
 
+  Status lost() {
+    in_.account.settlement().lost("the box could not be ended within the bound; its init is still there",
+                                  now());
+    return make_error(Code::timeout, "the box could not be ended within the bound");
+  }
+
   void take_resources(const BoxReport& report) {
     left_over_ = report.left_over;
     contract::Resources& resources = in_.account.result().resources;
@@ -143,7 +150,7 @@ class Watch {
   // Init's end of the socket is closed. The proof that nothing is left is its parent's end, not this.
   Status box_ended() {
     in_.account.settlement().end(Outcome::setup_failed, "init", "the box ended without saying why", now());
-    TRY_VOID(in_.box.wait_gone(in_.grace + kSettleBound));
+    if (!in_.box.wait_gone(in_.grace + kSettleBound)) return lost();
     in_.account.settlement().box_gone(left_over_, now());
     gone_ = true;
     return {};
@@ -194,13 +201,13 @@ class Watch {
     auto event = egress::decode_gateway_event(line);
     if (!event) return end(Outcome::failed, "gateway", event.error().line());
     contract::ResultRecord& result = in_.account.result();
-    if (event->denied) {
-      ++result.egress.denied;
-    } else {
-      ++result.egress.requests;
-    }
+    if (event->denied) ++result.egress.denied;
+    if (!event->denied && event->rule != egress::kPresenceRule) ++result.egress.requests;
     result.usage.input_tokens += event->input_tokens;
     result.usage.output_tokens += event->output_tokens;
+    if (event->limit) end(Outcome::limit, "requests", "the budget of requests to the vendor is used up");
+    // A box can be denied as often as it likes; the count in the result stays exact.
+    if (event->denied && result.egress.denied > kRecordedDenials) return;
     in_.account.event(contract::event_type::egress,
                       {{"method", contract::json_text(event->method, 32)},
                        {"path", contract::json_text(event->path, 300)},
@@ -212,7 +219,6 @@ class Watch {
                        {"took_ms", contract::json_count(event->took_ms)},
                        {"input_tokens", contract::json_count(event->input_tokens)},
                        {"output_tokens", contract::json_count(event->output_tokens)}});
-    if (event->limit) end(Outcome::limit, "requests", "the budget of requests to the vendor is used up");
   }
 
   Status finish() {
@@ -240,7 +246,6 @@ class Watch {
     result.usage.cost_usd = verdict.cost_usd;
     if (result.usage.input_tokens == 0) result.usage.input_tokens = verdict.input_tokens;
     if (result.usage.output_tokens == 0) result.usage.output_tokens = verdict.output_tokens;
-    if (!verdict.version.empty()) result.agent.version = printable(verdict.version, 64);
   }
 
   WatchInput in_;

@@ -25,7 +25,7 @@ std::string to_rfc3339(Timestamp time) {
 bool from_rfc3339(const std::string& text, Timestamp* out) {
   std::tm parts{};
   int millis = 0;
-  if (text.size() != 24) return false;
+  if (text.size() != 24 || text[0] < '0' || text[0] > '9') return false;  // sscanf would take "-026"
   int fields =
       std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ", &parts.tm_year, &parts.tm_mon,  // NOLINT
                   &parts.tm_mday, &parts.tm_hour, &parts.tm_min, &parts.tm_sec, &millis);

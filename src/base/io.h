@@ -11,7 +11,7 @@
 
 namespace cofferdam {
 
-Status write_all(int fd, std::string_view bytes);
+Status write_all(int fd, std::string_view bytes);  // the caller has SIGPIPE ignored
 // Reads to the end of file; more than `max_bytes` is Code::exhausted, never truncation.
 Result<std::string> read_to_end(int fd, std::size_t max_bytes);
 // One read(2): the bytes, empty at end of file; nullopt-like Code::timeout never occurs: EAGAIN gives an

@@ -37,8 +37,8 @@ struct FdMapping {
 };
 
 struct SpawnOptions {
-  std::string program;            // absolute path; for messages only when program_fd is given
-  int program_fd = -1;            // an open executable (execveat(2)): usable where `run_as` may not walk to its path
+  std::string program;  // absolute path; for messages only when program_fd is given
+  int program_fd = -1;  // an open executable (execveat(2)): usable where `run_as` may not walk to its path
   std::vector<std::string> argv;  // argv[0] included
   std::vector<std::string> env;   // "NAME=value"; nothing is inherited
   std::vector<FdMapping> fds;     // 0, 1 and 2 are /dev/null when not named; everything else is closed
@@ -85,6 +85,7 @@ struct CaptureLimits {
   std::size_t out_bytes = 64U << 20U;  // more is Code::exhausted and the child is killed
   std::chrono::milliseconds time = std::chrono::minutes(10);
 };
+// The caller has SIGPIPE ignored, as every program of ours has: a child need not read its input.
 // Runs to the end, feeding `input` and collecting output. options.fds must not map 0, 1 or 2.
 Result<Captured> run_capture(SpawnOptions options, std::string_view input, const CaptureLimits& limits);
 

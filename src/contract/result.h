@@ -96,7 +96,7 @@ struct Publication {
 
 struct AgentFacts {
   std::string name;
-  std::string version;  // as pinned; empty for "command"
+  std::string version;  // as pinned, never as the agent says; empty for "command"
   std::string model;
 };
 

@@ -27,8 +27,8 @@ Result<std::string> read_first_line(int fd) {
     TRY(std::string byte, read_some(fd, 1, &would_block));
     if (would_block) continue;
     if (byte.empty()) return std::string();
-    if (byte == "\n") return line;
-    line += byte;
+    if (byte.front() == '\n') return line;
+    line.push_back(byte.front());
   }
   return make_error(Code::protocol, "the gateway's first line is too long");
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,12 @@ struct GatewayPolicy {
   std::vector<std::string> models;  // only these may be asked for
   std::uint64_t max_requests = 0;
   std::uint64_t max_tokens = 0;  // ceiling of max_tokens in one request
+  // Whom the gateway becomes, without any group, before it accepts anything; for a supervisor that is root.
+  std::optional<UserIds> run_as = {};
 };
+
+// The rule of `HEAD /`, which the gateway answers by itself: not a request to the vendor.
+inline constexpr const char* kPresenceRule = "presence";
 
 // What the gateway reports, one per request that it answered. No bodies, no secrets.
 struct GatewayEvent {

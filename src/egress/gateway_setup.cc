@@ -1,6 +1,7 @@
 #include "egress/gateway_setup.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "contract/json.h"
@@ -32,6 +33,13 @@ Result<GatewayPolicy> decode_policy(std::string_view line) {
   policy.models = in.texts("models", 0, 64, {1, 256});
   policy.max_requests = in.integer("max_requests", 0, kMaxJsonInteger);
   policy.max_tokens = in.integer("max_tokens", 1, kMaxJsonInteger);
+  if (auto user = in.maybe_object("run_as", contract::Absent::only_null)) {
+    UserIds ids;
+    ids.uid = static_cast<uid_t>(user->integer("uid", 1, INT32_MAX));
+    ids.gid = static_cast<gid_t>(user->integer("gid", 1, INT32_MAX));
+    user->finish();
+    policy.run_as = ids;
+  }
   in.finish();
   if (fault.failed()) return fault.error().with("gateway policy");
   return policy;
@@ -45,7 +53,9 @@ Result<Secret> encode_setup(const GatewayPolicy& policy, const std::string& cred
                {"ca_bundle", policy.ca_bundle},
                {"models", policy.models},
                {"max_requests", contract::json_count(policy.max_requests)},
-               {"max_tokens", contract::json_count(policy.max_tokens)}};
+               {"max_tokens", contract::json_count(policy.max_tokens)},
+               {"run_as", nullptr}};
+  if (policy.run_as.has_value()) json["run_as"] = {{"uid", policy.run_as->uid}, {"gid", policy.run_as->gid}};
   std::string text = contract::canonical(json) + "\n";
   if (text.size() + credential.size() > kMaxSetupBytes) {
     return make_error(Code::config, "the gateway's policy is too large", "name fewer models");

@@ -24,7 +24,7 @@ struct Route {
 // there.
 constexpr Route kRoutes[] = {
     {"messages", Vendor::anthropic, "POST", "/v1/messages", {"", "beta=true"}, Action::relay},
-    {"presence", Vendor::anthropic, "HEAD", "/", {"", ""}, Action::answer_ok},
+    {kPresenceRule, Vendor::anthropic, "HEAD", "/", {"", ""}, Action::answer_ok},
 };
 
 bool query_matches(const Route& route, const Intent& intent) {

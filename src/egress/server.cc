@@ -1,7 +1,9 @@
 #include "egress/server.h"
 
+#include <grp.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -82,6 +84,18 @@ class Server {
   asio::posix::stream_descriptor events_{context_};
 };
 
+// Root only reads the CA bundle; hostile HTTP is parsed by somebody who owns nothing. Before any thread
+// exists.
+Status become(const UserIds& user) {
+  if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
+      ::setresuid(user.uid, user.uid, user.uid) != 0) {
+    return sys_error("the gateway cannot become an unprivileged user", errno);
+  }
+  // The change of user cleared it.
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return sys_error("PR_SET_PDEATHSIG", errno);
+  return {};
+}
+
 // The box made the socket; which family is its business.
 Status Server::prepare(UniqueFd listener) {
   sockaddr_storage address{};
@@ -95,6 +109,7 @@ Status Server::prepare(UniqueFd listener) {
     return make_error(Code::protocol, "the gateway was not given a listening socket");
   }
   TRY(shared_.upstream, Upstream::create(&context_, setup_->origin, setup_->policy.ca_bundle));
+  if (setup_->policy.run_as.has_value()) TRY_VOID(become(*setup_->policy.run_as));
   shared_.setup = setup_;
   shared_.record = [this](const GatewayEvent& event) {
     Status written = write_line(events_fd_, encode_gateway_event(event));

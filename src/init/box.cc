@@ -53,8 +53,12 @@ void build_root(const plan::Plan& plan) {
 }
 
 // PID 1 of the box. The order is the security argument; each line says what would break if it moved.
-[[noreturn]] void box_init(const plan::Plan& plan) {
+[[noreturn]] void box_init(const plan::Plan& plan, int announced) {
   die_with_parent();
+  // Until our pid has been reported: the supervisor looks at us from outside once we say that we are ready.
+  char byte = 0;
+  check(::read(announced, &byte, 1) == 0, "wait to be announced");
+  ::close(announced);
   check(::sethostname("cofferdam", 9) == 0, "sethostname");
   set_up_network(plan.listeners);  // needs the capabilities of the storage's user namespace
   build_root(plan);                // likewise; proc is mounted while the host's proc is still visible
@@ -77,10 +81,15 @@ void build_root(const plan::Plan& plan) {
 
 void run_box(const plan::Plan& plan) {
   join_storage();
+  int announced[2];
+  check(::pipe2(announced, O_CLOEXEC) == 0, "pipe");
   // clone(2) with fork semantics; we are single-threaded.
   long pid = ::syscall(SYS_clone, kBoxNamespaces | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   check(pid >= 0, "create the box's namespaces");
-  if (pid == 0) box_init(plan);
+  if (pid == 0) {
+    ::close(announced[1]);
+    box_init(plan, announced[0]);
+  }
   send_text(plan::from_init::pid, number(static_cast<std::uint64_t>(pid)));
   // Only the box's own processes may hold its pipes and its end of the control socket.
   ::syscall(SYS_close_range, 0U, ~0U, 0U);

@@ -212,7 +212,10 @@ void supervise(const plan::Plan& plan) {
   while (true) {
     pollfd entries[2] = {{plan::kControlFd, POLLIN, 0}, {state.deadline, POLLIN, 0}};
     if (::poll(entries, 2, -1) < 0) continue;
-    if (entries[1].revents != 0) finish();
+    if (entries[1].revents != 0) {
+      send_text(plan::from_init::deadline, "");
+      finish();
+    }
     char order = receive();
     if (order == plan::to_init::go) break;
     finish();

@@ -75,4 +75,10 @@ const contract::ControlFact* first_missing(const std::vector<contract::ControlFa
   return nullptr;
 }
 
+Error not_in_force(const contract::ControlFact& fact) {
+  return make_error(Code::unsupported_host,
+                    fmt::format("control {} is not in force: {}", fact.name, fact.proof),
+                    "run 'cofferdam doctor'");
+}
+
 }  // namespace cofferdam::sandbox

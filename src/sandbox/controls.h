@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "contract/result.h"
 
 namespace cofferdam::sandbox {
@@ -30,5 +31,8 @@ struct ProbeAnswer {
 std::vector<contract::ControlFact> judge(const std::vector<ProbeAnswer>& answers);
 // The first required control that is not enforced; null when all are.
 const contract::ControlFact* first_missing(const std::vector<contract::ControlFact>& facts);
+
+// The refusal that a missing required control means.
+Error not_in_force(const contract::ControlFact& fact);
 
 }  // namespace cofferdam::sandbox

@@ -34,6 +34,12 @@ void Settlement::box_gone(bool left_over, Timestamp at) {
   killed_ = left_over;
 }
 
+void Settlement::lost(const std::string& detail, Timestamp at) {
+  end(Outcome::lost, "box", detail, at);
+  first_->outcome = Outcome::lost;
+  first_->by_exit = false;
+}
+
 void Settlement::conclude(bool ok, const std::string& reason) {
   if (!first_.has_value() || !first_->by_exit) return;
   first_->outcome = ok ? Outcome::completed : Outcome::failed;

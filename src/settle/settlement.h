@@ -25,6 +25,8 @@ class Settlement {
   // The program's end is a cause like any other: a deadline that passes later changes nothing.
   void exited(const ExitStatus& status, Timestamp at);
   void box_gone(bool left_over, Timestamp at);
+  // The end of the box could not be established: the outcome is `lost`, whatever the first cause was.
+  void lost(const std::string& detail, Timestamp at);
   // What the agent's own account says of its work; counts only when the exit was the first cause.
   void conclude(bool ok, const std::string& reason);
 

@@ -39,7 +39,8 @@ Result<Storage> Storage::create(const StorageOptions& options) {
   init_client::InitOptions starting;
   starting.program = options.init;
   starting.run_as = options.run_as;
-  // It outlives us by the plan's linger time, which is how long work survives a crash; see storage in docs.
+  // It ends by its own watch over the socket, after the plan's linger time (none yet: nothing could take the
+  // storage over), and not by a death signal, which would be tied to the thread that started it.
   starting.die_with_parent = false;
   TRY(init_client::InitProcess process, init_client::start_init(starting, plan_keeper(options)));
   TRY(bool spoke, wait_readable(process.control.get(), kKeeperBoundMs));

@@ -68,6 +68,7 @@ Result<Box> Box::start(const BoxHost& host, const contract::StorageRef& storage,
 
 Status Box::set_up(const contract::Profile& profile) {
   std::vector<ProbeAnswer> answers;
+  std::uint64_t pid = 0;
   while (true) {
     TRY(bool spoke, wait_readable(control_.get(), kSetUpBoundMs));
     if (!spoke)
@@ -78,7 +79,7 @@ Status Box::set_up(const contract::Profile& profile) {
       case plan::from_init::failed:
         return init_client::setup_error(profile.kind, message);
       case plan::from_init::pid:
-        answers.push_back(probe_id_map(parse_number(message.fields[0]).value_or(0)));
+        pid = parse_number(message.fields[0]).value_or(0);
         break;
       case plan::from_init::listener:
         if (message.fds.size() != 1) return make_error(Code::protocol, "a listener did not arrive");
@@ -92,6 +93,8 @@ Status Box::set_up(const contract::Profile& profile) {
         return make_error(Code::protocol, fmt::format("the {} box ended during set-up", profile.kind));
     }
   }
+  // Now, not when the pid came: the box's own user namespace exists only from some point of the set-up on.
+  answers.push_back(probe_id_map(pid));
   if (listeners_.size() != profile.listeners.size())
     return make_error(Code::protocol, "a listener is missing");
   controls_ = judge(answers);
@@ -99,11 +102,7 @@ Status Box::set_up(const contract::Profile& profile) {
 }
 
 Status Box::go() {
-  if (const contract::ControlFact* missing = first_missing(controls_)) {
-    return make_error(Code::unsupported_host,
-                      fmt::format("control {} is not in force: {}", missing->name, missing->proof),
-                      "run 'cofferdam doctor'");
-  }
+  if (const contract::ControlFact* missing = first_missing(controls_)) return not_in_force(*missing);
   return init_client::send_order(control_.get(), plan::to_init::go);
 }
 

@@ -1,7 +1,10 @@
 // One box on the native backend, from set-up to the end of everything in it.
 #pragma once
 
+#include <poll.h>
+
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,13 +64,21 @@ class Box {
   std::vector<contract::ControlFact> controls_;
 };
 
+// Descriptors of the caller's that are watched while a box of ours runs.
+struct Interrupt {
+  std::function<void(std::vector<pollfd>*)> add;
+  // Called after every poll with the caller's entries; true ends the box with Code::conflict.
+  std::function<bool(const std::vector<pollfd>&)> stop;
+};
+
 // Runs a box of ours (prepare, snapshot, collect) to its end and collects its standard output.
 struct BoxOutput {
   ExitStatus status;
   std::string out;
   std::string err;  // first 16 KiB
 };
+// Code::timeout at the profile's deadline; Code::protocol when the box ended without an exit status.
 Result<BoxOutput> run_box(const BoxHost& host, const contract::StorageRef& storage, contract::Profile profile,
-                          std::size_t max_output);
+                          std::size_t max_output, const Interrupt& interrupt);
 
 }  // namespace cofferdam::sandbox

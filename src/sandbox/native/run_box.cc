@@ -35,32 +35,57 @@ Status drain(Stream* stream) {
   return {};
 }
 
-// Until the box is gone and both pipes are at their end.
-Status pump(Box* box, Stream* out, Stream* err, ExitStatus* status) {
+// Everything that one run watches.
+struct Run {
+  Box* box;
+  Stream out;
+  Stream err;
+  ExitStatus status;
   bool gone = false;
-  while (!gone || out->fd.valid() || err->fd.valid()) {
-    pollfd entries[3] = {
-        {gone ? -1 : box->control_fd(), POLLIN, 0}, {out->fd.get(), POLLIN, 0}, {err->fd.get(), POLLIN, 0}};
-    if (::poll(entries, 3, -1) < 0 && errno != EINTR) return sys_error("poll", errno);
-    if (entries[0].revents != 0) {
-      TRY(BoxReport report, box->receive());
-      if (report.kind == BoxReport::Kind::exited) *status = report.status;
-      if (report.kind == BoxReport::Kind::not_started)
-        return sys_error("cannot start the program of a box", report.error);
-      if (report.kind == BoxReport::Kind::deadline)
-        return make_error(Code::timeout, "a box of ours ran into its deadline");
-      gone = report.kind == BoxReport::Kind::lost;
-    }
-    if (out->fd.valid() && entries[1].revents != 0) TRY_VOID(drain(out));
-    if (err->fd.valid() && entries[2].revents != 0) TRY_VOID(drain(err));
+};
+
+Status take_message(Run* run) {
+  TRY(BoxReport report, run->box->receive());
+  switch (report.kind) {
+    case BoxReport::Kind::exited:
+      run->status = report.status;
+      break;
+    case BoxReport::Kind::not_started:
+      return sys_error("cannot start the program of a box", report.error);
+    case BoxReport::Kind::deadline:
+      return make_error(Code::timeout, "ran into its deadline");
+    case BoxReport::Kind::lost:
+      run->gone = true;
+      break;
+    case BoxReport::Kind::started:
+    case BoxReport::Kind::gone:
+      break;
   }
   return {};
+}
+
+// Until the box is gone and both pipes are at their end.
+Status pump(Run* run, const Interrupt& interrupt) {
+  while (!run->gone || run->out.fd.valid() || run->err.fd.valid()) {
+    std::vector<pollfd> entries = {{run->gone ? -1 : run->box->control_fd(), POLLIN, 0},
+                                   {run->out.fd.get(), POLLIN, 0},
+                                   {run->err.fd.get(), POLLIN, 0}};
+    if (interrupt.add) interrupt.add(&entries);
+    if (::poll(entries.data(), entries.size(), -1) < 0 && errno != EINTR) return sys_error("poll", errno);
+    if (entries[0].revents != 0) TRY_VOID(take_message(run));
+    if (entries[1].revents != 0) TRY_VOID(drain(&run->out));
+    if (entries[2].revents != 0) TRY_VOID(drain(&run->err));
+    entries.erase(entries.begin(), entries.begin() + 3);
+    if (interrupt.stop && interrupt.stop(entries)) return make_error(Code::conflict, "interrupted");
+  }
+  if (run->status.code.has_value() || run->status.signal.has_value()) return {};
+  return make_error(Code::protocol, "ended without an exit status");
 }
 
 }  // namespace
 
 Result<BoxOutput> run_box(const BoxHost& host, const contract::StorageRef& storage, contract::Profile profile,
-                          std::size_t max_output) {
+                          std::size_t max_output, const Interrupt& interrupt) {
   TRY(Pipe out, make_pipe());
   TRY(Pipe err, make_pipe());
   profile.fds.push_back({out.write.get(), 1});
@@ -69,16 +94,20 @@ Result<BoxOutput> run_box(const BoxHost& host, const contract::StorageRef& stora
   out.write.reset();
   err.write.reset();
   TRY_VOID(box.go());
-  Stream out_stream{std::move(out.read), {}, max_output, true};
-  Stream err_stream{std::move(err.read), {}, kErrorText, false};
-  TRY_VOID(set_nonblocking(out_stream.fd.get(), true));
-  TRY_VOID(set_nonblocking(err_stream.fd.get(), true));
-  BoxOutput output;
-  Status pumped = pump(&box, &out_stream, &err_stream, &output.status);
-  if (!pumped) return pumped.error().with(profile.kind);
+  Run run{&box,
+          {std::move(out.read), {}, max_output, true},
+          {std::move(err.read), {}, kErrorText, false},
+          {},
+          false};
+  TRY_VOID(set_nonblocking(run.out.fd.get(), true));
+  TRY_VOID(set_nonblocking(run.err.fd.get(), true));
+  Status pumped = pump(&run, interrupt);
+  if (!pumped) return pumped.error().with(profile.kind + " box");
   TRY_VOID(box.wait_gone(std::chrono::seconds(30)));
-  output.out = std::move(out_stream.text);
-  output.err = std::move(err_stream.text);
+  BoxOutput output;
+  output.status = run.status;
+  output.out = std::move(run.out.text);
+  output.err = std::move(run.err.text);
   return output;
 }
 
