@@ -94,7 +94,11 @@ Status remove_at(int parent, const std::string& name, const std::string& shown) 
   UniqueFd dir(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!dir.valid()) return sys_error("cannot remove " + shown, errno);
   TRY(std::vector<std::string> names, list_dir("/proc/self/fd/" + std::to_string(dir.get())));
-  for (const std::string& child : names) TRY_VOID(remove_at(dir.get(), child, shown + "/" + child));
+  for (const std::string& child : names) {
+    std::string path = shown;
+    path.append("/").append(child);
+    TRY_VOID(remove_at(dir.get(), child, path));
+  }
   if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0) return sys_error("cannot remove " + shown, errno);
   return {};
 }

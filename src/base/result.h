@@ -93,10 +93,12 @@ using Status = Result<void>;
 #define COFFERDAM_CONCAT(a, b) COFFERDAM_CONCAT_INNER(a, b)
 // TRY(auto x, expression): x is the value, or the function returns the error.
 #define TRY(declaration, expression) TRY_AS(COFFERDAM_CONCAT(try_result_, __LINE__), declaration, expression)
+// A declaration cannot stand in parentheses. NOLINTBEGIN(bugprone-macro-parentheses)
 #define TRY_AS(name, declaration, expression) \
   auto name = (expression);                   \
   if (!name) return std::move(name).error();  \
   declaration = *std::move(name)
+// NOLINTEND(bugprone-macro-parentheses)
 // The same for a Status.
 #define TRY_VOID(expression)                                                               \
   do {                                                                                     \

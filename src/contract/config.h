@@ -13,9 +13,9 @@
 namespace cofferdam::contract {
 
 struct VendorConfig {
-  std::string upstream;                  // "https://host[:port]" without a path
-  std::string ca_bundle;                 // PEM file; empty: the system's
-  std::string credential_env;            // name of the variable that holds the key
+  std::string upstream;        // "https://host[:port]" without a path
+  std::string ca_bundle;       // PEM file; empty: the system's
+  std::string credential_env;  // name of the variable that holds the key
 };
 
 struct Config {

@@ -57,7 +57,7 @@ struct Deadlines {
 };
 
 struct Limits {
-  std::uint64_t work_bytes = 2ULL << 30U;     // the work tree and everything written to it
+  std::uint64_t work_bytes = 2ULL << 30U;  // the work tree and everything written to it
   std::uint64_t work_inodes = 500'000;
   std::uint64_t scratch_bytes = 512ULL << 20U;  // each of HOME, /tmp and /dev/shm
   std::uint64_t scratch_inodes = 100'000;

@@ -40,7 +40,7 @@ struct Profile {
   std::vector<std::uint16_t> listeners;
   std::chrono::milliseconds deadline{0};  // init enforces it by itself, then the grace
   std::chrono::milliseconds grace{0};
-  std::uint64_t file_size_limit = 0;      // RLIMIT_FSIZE in bytes; 0: none
+  std::uint64_t file_size_limit = 0;  // RLIMIT_FSIZE in bytes; 0: none
   // Standard streams and further descriptors of the program; sources are borrowed until the box has started.
   std::vector<FdMapping> fds;
 };

@@ -17,8 +17,9 @@ namespace cofferdam::contract {
 
 // The first thing that ended the attempt; later ones never overwrite it.
 struct Cause {
-  std::string control;  // "exit", "deadline", "cancel", "requests", "answer", "storage", a control's name, ...
-  std::string detail;   // one line for people
+  std::string
+      control;         // "exit", "deadline", "cancel", "requests", "answer", "storage", a control's name, ...
+  std::string detail;  // one line for people
   Timestamp at;
 };
 
@@ -31,7 +32,7 @@ struct ProcessFacts {  // the agent's main process, as the kernel gave it
 
 struct CancelFacts {
   Timestamp requested_at;
-  std::string by;      // "signal", "stdin", "command"
+  std::string by;  // "signal", "stdin", "command"
   std::string reason;
 };
 
@@ -47,17 +48,17 @@ struct ChangedFile {
 };
 
 struct Finding {
-  std::string rule;    // "nested-git", "special-file", ...
+  std::string rule;  // "nested-git", "special-file", ...
   std::string path;
   std::string action;  // "reported", "dropped", "refused"
 };
 
 struct ChangeFacts {
-  std::string base;                  // the trusted head
+  std::string base;  // the trusted head
   std::optional<std::string> commit;
   std::optional<std::string> tree;
-  std::optional<std::string> ref;    // null unless published
-  std::vector<ChangedFile> files;    // at most 10 000; `file_count` has the true number
+  std::optional<std::string> ref;  // null unless published
+  std::vector<ChangedFile> files;  // at most 10 000; `file_count` has the true number
   std::uint64_t file_count = 0;
   std::vector<Finding> findings;
   std::uint64_t ignored_files = 0;
@@ -90,7 +91,7 @@ struct ControlFact {
 };
 
 struct Publication {
-  std::string state;   // "published", "none", "failed"
+  std::string state;  // "published", "none", "failed"
   std::string reason;
 };
 

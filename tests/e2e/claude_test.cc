@@ -131,7 +131,8 @@ TEST_P(Claude, BadCredentialIsTheVendorsWord) {
   RunOutcome outcome = run({"ask", "Anything?"});
   EXPECT_EQ(outcome.status.code, 1);
   EXPECT_EQ(outcome.result->outcome, contract::Outcome::failed);
-  EXPECT_NE(outcome.result->cause.detail.find("Invalid API key"), std::string::npos) << outcome.result->cause.detail;
+  EXPECT_NE(outcome.result->cause.detail.find("Invalid API key"), std::string::npos)
+      << outcome.result->cause.detail;
   EXPECT_EQ(outcome.out.find("sk-ant-wrong"), std::string::npos);
 }
 
