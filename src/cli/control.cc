@@ -72,8 +72,7 @@ Result<std::string> read_answer(int socket) {
 
 Status request_cancel(const std::string& attempt_dir, const std::string& reason) {
   TRY(const UniqueFd socket, connect_control(attempt_dir));
-  const contract::Json request = {
-      {"cancel", {{"by", "command"}, {"reason", contract::json_text(reason, kMaxReason)}}}};
+  const contract::Json request = {{"cancel", {{"reason", contract::json_text(reason, kMaxReason)}}}};
   if (!write_all(socket.get(), contract::canonical(request) + "\n")) return not_running();
   TRY(const std::string answer, read_answer(socket.get()));
   auto json = contract::parse_json(answer, kMaxAnswer);

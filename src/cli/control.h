@@ -7,7 +7,7 @@
 
 namespace cofferdam::cli {
 
-// Sends {"cancel":{"by":"command","reason":...}} to the supervisor that owns `attempt_dir` and waits for its
+// Sends {"cancel":{"reason":...}} to the supervisor that owns `attempt_dir` and waits for its
 // {"ok":true}. Code::conflict when nobody listens there (any more).
 Status request_cancel(const std::string& attempt_dir, const std::string& reason);
 

@@ -75,4 +75,9 @@ std::vector<CheckRow> control_rows(const std::vector<contract::ControlFact>& fac
   return rows;
 }
 
+std::vector<CheckRow> box_rows(const Result<std::vector<contract::ControlFact>>& probed) {
+  if (probed) return control_rows(*probed);
+  return {{"box", CheckState::unavailable, probed.error().what, probed.error().hint}};
+}
+
 }  // namespace cofferdam::cli

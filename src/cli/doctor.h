@@ -30,11 +30,15 @@ std::string conclusion(const std::vector<CheckRow>& rows);
 std::string doctor_text(const std::vector<CheckRow>& rows);  // the table and the conclusion
 std::string doctor_json(const std::vector<CheckRow>& rows);  // one line
 
-// Rows for what a backend found out about its controls on this host.
+// One row per control of a box that was set up on this host; one row "box" when none could be.
 std::vector<CheckRow> control_rows(const std::vector<contract::ControlFact>& facts);
+std::vector<CheckRow> box_rows(const Result<std::vector<contract::ControlFact>>& probed);
 
-// The checks that need no box (host_checks.cc). `config_path` as given by --config.
-std::vector<CheckRow> host_rows(const Environment& environment,
-                                const std::optional<std::string>& config_path);
+// The checks that need no box (host_checks.cc). `config` is the defaults when it could not be loaded.
+CheckRow config_row(const Result<contract::Config>& loaded, const std::optional<std::string>& path);
+// What a box is made with: without one of these there is none.
+std::vector<CheckRow> needed_rows(const contract::Config& config);
+// What an attempt finds here beyond its box.
+std::vector<CheckRow> attempt_rows(const Environment& environment, const contract::Config& config);
 
 }  // namespace cofferdam::cli

@@ -115,7 +115,7 @@ std::string find_agents_dir(const Environment& environment, const contract::Conf
                             const std::string& exe_dir) {
   if (!config.agents_dir.empty()) return config.agents_dir;
   if (is_absolute(environment.agents_dir)) return environment.agents_dir;
-  const std::string installed = exe_dir + "/../share/cofferdam/agents";
+  std::string installed = exe_dir + "/../share/cofferdam/agents";
   const std::string in_source_tree = exe_dir + "/../../agents";  // from build/<preset>
   for (const std::string& candidate : {installed, in_source_tree}) {
     if (!is_directory(candidate)) continue;
@@ -124,13 +124,18 @@ std::string find_agents_dir(const Environment& environment, const contract::Conf
   return installed;
 }
 
-Result<attempt::Host> make_host(const Environment& environment, contract::Config config) {
+Result<attempt::Host> find_host(const Environment& environment, contract::Config config) {
   attempt::Host host;
   host.config = std::move(config);
   TRY(const std::string exe_dir, executable_dir());
   TRY(host.program, real_path("/proc/self/exe"));
   TRY(host.init, find_init(exe_dir));
   host.agents_dir = find_agents_dir(environment, host.config, exe_dir);
+  return host;
+}
+
+Result<attempt::Host> make_host(const Environment& environment, contract::Config config) {
+  TRY(attempt::Host host, find_host(environment, std::move(config)));
   TRY(host.state_dir, prepare_state_dir(environment));
   return host;
 }

@@ -1,7 +1,5 @@
 // The checks of `cofferdam doctor` that need no running box. Each one is a row; none changes anything.
 #include <fmt/core.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -20,24 +18,18 @@ namespace {
 
 constexpr std::size_t kMaxSmallFile = 1U << 20U;
 
-// "6.1" of "6.1.0-13-amd64", as {6, 1}; zeros when it is no such thing.
-struct KernelVersion {
-  int major = 0;
-  int minor = 0;
-  auto operator<=>(const KernelVersion&) const = default;
-};
-
 CheckRow kernel_row() {
   // mount_setattr(2) came with 5.12; everything else that a native box needs is older.
-  constexpr KernelVersion kNeeded{5, 12};
+  constexpr int kMajor = 5;
+  constexpr int kMinor = 12;
   struct utsname name {};
   ::uname(&name);
-  KernelVersion version;
-  const bool parsed =
-      std::sscanf(name.release, "%d.%d", &version.major, &version.minor) == 2;  // NOLINT(cert-err34-c)
-  const bool enough = parsed && version >= kNeeded;
+  int major = 0;
+  int minor = 0;
+  const bool parsed = std::sscanf(name.release, "%d.%d", &major, &minor) == 2;  // NOLINT(cert-err34-c)
+  const bool enough = parsed && (major > kMajor || (major == kMajor && minor >= kMinor));
   return {"kernel", enough ? CheckState::ok : CheckState::unavailable, fmt::format("Linux {}", name.release),
-          fmt::format("a native box needs Linux {}.{} or newer", kNeeded.major, kNeeded.minor)};
+          fmt::format("a native box needs Linux {}.{} or newer", kMajor, kMinor)};
 }
 
 // The first line of what a tool says, or nullopt when it failed.
@@ -73,27 +65,9 @@ CheckRow user_namespace_row(const contract::Config& config) {
           " kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns"};
 }
 
-CheckRow seccomp_row() {
-  // EINVAL would mean a kernel without it: prctl(2), PR_GET_SECCOMP.
-  auto actions = read_file("/proc/sys/kernel/seccomp/actions_avail", kMaxSmallFile);
-  const bool filters =
-      ::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0 && actions && actions->find("errno") != std::string::npos;
-  if (filters) return {"seccomp", CheckState::ok, "filters with: " + std::string(trim(*actions))};
-  return {"seccomp", CheckState::unavailable, "the kernel has no seccomp filters",
-          "use a kernel with CONFIG_SECCOMP_FILTER"};
-}
-
-CheckRow landlock_row() {
-  // landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) gives the ABI: landlock(7). The number
-  // of the call is the same on all architectures; Debian 12's headers have it.
-  constexpr unsigned long kVersionFlag = 1;
-  const long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0UL, kVersionFlag);
-  if (abi > 0) return {"landlock", CheckState::ok, fmt::format("ABI {}", abi)};
-  return {"landlock", CheckState::weaker, "the kernel does not offer it; boxes of this version do without"};
-}
-
-// The storage of an attempt is memory (tmpfs), bounded by the limits.
+// The storage of an attempt is memory (tmpfs), bounded by the limits and taken as it is filled.
 CheckRow memory_row(const contract::Config& config) {
+  constexpr std::uint64_t kWorkShares = 3;     // the work tree, and the way out, which is twice as large
   constexpr std::uint64_t kScratchMounts = 3;  // HOME, /tmp, /dev/shm
   auto info = read_file("/proc/meminfo", kMaxSmallFile);
   unsigned long long available_kib = 0;
@@ -102,9 +76,11 @@ CheckRow memory_row(const contract::Config& config) {
     if (at != std::string::npos) available_kib = std::strtoull(info->c_str() + at + 13, nullptr, 10);
   }
   const std::uint64_t available = available_kib * 1024;
-  const std::uint64_t most = config.limits.work_bytes + kScratchMounts * config.limits.scratch_bytes;
+  const std::uint64_t most =
+      kWorkShares * config.limits.work_bytes + kScratchMounts * config.limits.scratch_bytes;
   const std::string detail =
-      fmt::format("{} available; one attempt may fill up to {}", short_bytes(available), short_bytes(most));
+      fmt::format("{} available; work tree, way out and scratch of one attempt: {} as an upper bound",
+                  short_bytes(available), short_bytes(most));
   if (available >= most) return {"memory", CheckState::ok, detail};
   return {"memory", CheckState::weaker, detail,
           "lower work_bytes and scratch_bytes in [limits], or free memory"};
@@ -141,7 +117,8 @@ CheckRow claude_row(const std::string& agents_dir) {
   const std::string remedy =
       fmt::format("install the pinned agents: npm ci --ignore-scripts in {}", agents_dir);
   if (::access((folder + "/claude").c_str(), X_OK) != 0) {
-    return {"agent claude", CheckState::unavailable, "not installed at " + folder, remedy};
+    return {"agent claude", CheckState::weaker,
+            fmt::format("not installed at {}: only --agent command works", folder), remedy};
   }
   const std::string version = manifest_text(folder + "/package.json", "version", nullptr);
   const std::string pinned = manifest_text(agents_dir + "/package.json", "dependencies", kPackage);
@@ -171,29 +148,20 @@ CheckRow state_row(const Environment& environment) {
 
 }  // namespace
 
-std::vector<CheckRow> host_rows(const Environment& environment,
-                                const std::optional<std::string>& config_path) {
-  std::vector<CheckRow> rows;
-  contract::Config config;
-  if (auto loaded = load_config(environment, config_path)) {
-    config = *std::move(loaded);
-    rows.push_back(
-        {"configuration", CheckState::ok, config_path ? *config_path : "the user's, or the defaults"});
-  } else {
-    rows.push_back({"configuration", CheckState::unavailable, loaded.error().what, loaded.error().line()});
-  }
-  const std::string exe_dir = executable_dir() ? *executable_dir() : std::string("/");
-  rows.push_back(kernel_row());
-  rows.push_back(user_namespace_row(config));
-  rows.push_back(seccomp_row());
-  rows.push_back(landlock_row());
-  rows.push_back(memory_row(config));
-  rows.push_back(git_row());
-  rows.push_back(init_row(exe_dir));
-  rows.push_back(claude_row(find_agents_dir(environment, config, exe_dir)));
-  rows.push_back(credential_row(config));
-  rows.push_back(state_row(environment));
-  return rows;
+CheckRow config_row(const Result<contract::Config>& loaded, const std::optional<std::string>& path) {
+  if (loaded) return {"configuration", CheckState::ok, path ? *path : "the user's, or the defaults"};
+  return {"configuration", CheckState::unavailable, loaded.error().what, loaded.error().hint};
+}
+
+std::vector<CheckRow> needed_rows(const contract::Config& config) {
+  const auto exe_dir = executable_dir();
+  return {kernel_row(), user_namespace_row(config), git_row(), init_row(exe_dir ? *exe_dir : "/")};
+}
+
+std::vector<CheckRow> attempt_rows(const Environment& environment, const contract::Config& config) {
+  const auto exe_dir = executable_dir();
+  const std::string agents_dir = find_agents_dir(environment, config, exe_dir ? *exe_dir : "/");
+  return {memory_row(config), claude_row(agents_dir), credential_row(config), state_row(environment)};
 }
 
 }  // namespace cofferdam::cli

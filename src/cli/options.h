@@ -44,11 +44,13 @@ struct ShowOptions {
 
 struct DiffOptions {
   std::string id;
+  bool json = false;
 };
 
 struct CancelOptions {
   std::string id;
   std::string reason;
+  bool json = false;
 };
 
 struct DoctorOptions {

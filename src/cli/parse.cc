@@ -93,9 +93,11 @@ void add_record_verbs(CLI::App* app, All* all) {
   show->add_flag("--json", all->show.json, "the stored result record as one line of JSON");
   CLI::App* diff = app->add_subcommand("diff", "the change of one attempt as a patch");
   diff->add_option("id", all->diff.id, "the attempt")->type_name("ID")->required();
+  diff->add_flag("--json", all->diff.json, "the change and its patch as one line of JSON");
   CLI::App* cancel = app->add_subcommand("cancel", "ask a running attempt to end");
   cancel->add_option("id", all->cancel.id, "the attempt")->type_name("ID")->required();
   cancel->add_option("--reason", all->cancel.reason, "kept in its result")->type_name("TEXT");
+  cancel->add_flag("--json", all->cancel.json, "as a JSON object");
 }
 
 void add_verbs(CLI::App* app, All* all) {

@@ -2,6 +2,7 @@
 
 #include "cli/control.h"
 #include "cli/host.h"
+#include "cli/record_json.h"
 #include "cli/records.h"
 #include "cli/verbs.h"
 
@@ -19,7 +20,8 @@ Result<int> cancel_verb(const CancelOptions& options) {
         fmt::format("`cofferdam show {}`", options.id));
   }
   TRY_VOID(request_cancel(attempt_dir(found.state_dir, options.id), options.reason));
-  TRY_VOID(print_out(fmt::format("cancel of {} requested\n", options.id)));
+  TRY_VOID(print_out(options.json ? cancel_json(options.id)
+                                  : fmt::format("cancel of {} requested\n", options.id)));
   return 0;
 }
 

@@ -64,7 +64,7 @@ class ControlTest : public ::testing::Test {
 TEST_F(ControlTest, RequestIsOneLineAndAcknowledged) {
   Status outcome;
   EXPECT_EQ(exchange("{\"ok\":true}\n", &outcome),
-            "{\"cancel\":{\"by\":\"command\",\"reason\":\"no longer \\\"needed\\\"\"}}\n");
+            "{\"cancel\":{\"reason\":\"no longer \\\"needed\\\"\"}}\n");
   EXPECT_TRUE(outcome) << outcome.error().line();
 }
 

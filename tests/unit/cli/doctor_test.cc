@@ -47,20 +47,65 @@ TEST(Doctor, ControlsBecomeRows) {
   EXPECT_EQ(rows[2].state, CheckState::weaker);
 }
 
-TEST(Doctor, HostChecksNameEachThingOnce) {
-  const auto rows = host_rows({}, "/nonexistent/config.toml");
-  ASSERT_FALSE(rows.empty());
-  EXPECT_EQ(rows.front().name, "configuration");
-  EXPECT_EQ(rows.front().state, CheckState::unavailable);
+TEST(Doctor, NoBoxIsOneRowWithItsRemedy) {
+  const auto rows = box_rows(make_error(Code::unsupported_host, "no namespaces", "set a sysctl"));
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].name, "box");
+  EXPECT_EQ(rows[0].state, CheckState::unavailable);
+  EXPECT_EQ(rows[0].detail + "; " + rows[0].remedy, "no namespaces; set a sysctl");
+  EXPECT_EQ(conclusion(rows), "not ready: set a sysctl");
+  EXPECT_EQ(box_rows(std::vector<contract::ControlFact>{{"seccomp", true, true, "p"}})[0].name, "seccomp");
+}
+
+TEST(Doctor, ConfigurationThatCannotBeReadStandsInTheWay) {
+  const CheckRow bad = config_row(load_config({}, "/nonexistent/config.toml"), "/nonexistent/config.toml");
+  EXPECT_EQ(bad.state, CheckState::unavailable);
+  EXPECT_NE(bad.detail.find("/nonexistent/config.toml"), std::string::npos) << bad.detail;
+  EXPECT_EQ(config_row(contract::Config{}, std::nullopt).state, CheckState::ok);
+}
+
+std::vector<std::string> names_of(const std::vector<CheckRow>& rows) {
   std::vector<std::string> names;
   for (const CheckRow& row : rows) {
     EXPECT_FALSE(row.detail.empty()) << row.name;
     names.push_back(row.name);
   }
-  for (const char* name : {"kernel", "user-namespaces", "seccomp", "landlock", "memory", "git", "init",
-                           "agent claude", "credential", "state folder"}) {
-    EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
-  }
+  return names;
+}
+
+TEST(Doctor, HostChecksNameEachThingOnce) {
+  EXPECT_EQ(names_of(needed_rows({})),
+            (std::vector<std::string>{"kernel", "user-namespaces", "git", "init"}));
+  EXPECT_EQ(names_of(attempt_rows({}, {})),
+            (std::vector<std::string>{"memory", "agent claude", "credential", "state folder"}));
+}
+
+const CheckRow& named(const std::vector<CheckRow>& rows, const std::string& name) {
+  return *std::find_if(rows.begin(), rows.end(), [&](const CheckRow& row) { return row.name == name; });
+}
+
+TEST(Doctor, MemoryCountsWhatAnAttemptMayTake) {
+  contract::Config config;
+  config.limits.work_bytes = 1U << 20U;
+  config.limits.scratch_bytes = 1U << 16U;
+  const std::vector<CheckRow> small = attempt_rows({}, config);
+  EXPECT_EQ(named(small, "memory").state, CheckState::ok);
+  // Three times the work (the way out is twice as large as the work tree) and three mounts of scratch.
+  EXPECT_NE(named(small, "memory").detail.find("3 MiB as an upper bound"), std::string::npos)
+      << named(small, "memory").detail;
+  config.limits.work_bytes = 1ULL << 40U;
+  const std::vector<CheckRow> large = attempt_rows({}, config);
+  EXPECT_EQ(named(large, "memory").state, CheckState::weaker);
+  EXPECT_NE(named(large, "memory").detail.find("3072.0 GiB"), std::string::npos)
+      << named(large, "memory").detail;
+}
+
+TEST(Doctor, WithoutClaudeCommandsWork) {
+  contract::Config config;
+  config.agents_dir = "/nonexistent";
+  const std::vector<CheckRow> rows = attempt_rows({}, config);
+  EXPECT_EQ(named(rows, "agent claude").state, CheckState::weaker);
+  EXPECT_NE(named(rows, "agent claude").remedy.find("npm ci"), std::string::npos);
 }
 
 }  // namespace

@@ -67,7 +67,10 @@ TEST(Parse, OtherVerbs) {
   EXPECT_TRUE(parsed<ListOptions>({"list", "--json"}).json);
   EXPECT_EQ(parsed<ShowOptions>({"show", "a-1"}).id, "a-1");
   EXPECT_EQ(parsed<DiffOptions>({"diff", "a-1"}).id, "a-1");
+  EXPECT_FALSE(parsed<DiffOptions>({"diff", "a-1"}).json);
+  EXPECT_TRUE(parsed<DiffOptions>({"diff", "--json", "a-1"}).json);
   EXPECT_EQ(parsed<CancelOptions>({"cancel", "a-1", "--reason", "why"}).reason, "why");
+  EXPECT_TRUE(parsed<CancelOptions>({"cancel", "a-1", "--json"}).json);
   EXPECT_TRUE(parsed<DoctorOptions>({"doctor", "--json"}).json);
   parsed<GatewayOptions>({"internal-gateway"});
 }
