@@ -134,7 +134,8 @@ Result<contract::BasePack> base_pack_in(const std::string& folder) {
     return make_error(Code::internal, packs + " does not hold exactly one pack", "remove " + folder);
   }
   for (const std::string& name : names) {
-    const std::string path = packs + "/" + name;
+    std::string path = packs;
+    path.append("/").append(name);
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) return sys_error(path, errno);
     pack.bytes += static_cast<unsigned long long>(info.st_size);
@@ -173,7 +174,8 @@ Status make_readable(const std::string& store) {
   }
   TRY(std::vector<std::string> names, list_dir(store + "/objects/pack"));
   for (const std::string& name : names) {
-    const std::string path = store + "/objects/pack/" + name;
+    std::string path = store;
+    path.append("/objects/pack/").append(name);
     if (::chmod(path.c_str(), 0444) != 0) return sys_error(path, errno);
   }
   return {};

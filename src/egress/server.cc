@@ -144,7 +144,7 @@ void Server::admit(tcp::socket socket) {
   asio::co_spawn(
       context_,
       [](std::shared_ptr<Session> running) -> asio::awaitable<void> { co_await running->run(); }(session),
-      [](std::exception_ptr failure) {
+      [](const std::exception_ptr& failure) {
         // Nothing is expected to throw; if it does, the gateway ends and with it the attempt.
         if (failure) std::rethrow_exception(failure);
       });
@@ -197,7 +197,7 @@ Status Server::run() {
   signals_.async_wait([this](error_code ec, int) {
     if (!ec) stop();
   });
-  asio::co_spawn(context_, accept(), [](std::exception_ptr failure) {
+  asio::co_spawn(context_, accept(), [](const std::exception_ptr& failure) {
     if (failure) std::rethrow_exception(failure);
   });
   try {

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -133,8 +134,21 @@ Finding no_user_namespaces(const plan::Plan&) {
   return {value == "0\n", "max_user_namespaces " + value.substr(0, value.find('\n'))};
 }
 
+// A name that nobody can have taken before: what the agent left, or the repository tracks, must not look like
+// a refusal.
+std::string unused_name() {
+  unsigned char random[16] = {};
+  check(::getrandom(random, sizeof random, 0) == sizeof random, "getrandom");
+  std::string name = "/.cofferdam-probe-";
+  for (unsigned char byte : random) {
+    name.push_back("0123456789abcdef"[byte >> 4U]);
+    name.push_back("0123456789abcdef"[byte & 15U]);
+  }
+  return name;
+}
+
 bool can_create(const std::string& folder, int* error) {
-  std::string path = folder + "/.cofferdam-probe";
+  std::string path = folder + unused_name();
   int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   *error = errno;
   if (fd < 0) return false;

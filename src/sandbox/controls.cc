@@ -60,7 +60,8 @@ std::vector<contract::ControlFact> judge(const std::vector<ProbeAnswer>& answers
     int count = 0;
     for (const ProbeAnswer& answer : answers) {
       if (answer.name != control.name) continue;
-      fact.enforced = answer.enforced && ++count == 1;
+      ++count;
+      fact.enforced = count == 1 && answer.enforced;
       fact.proof = fmt::format("{} probe: {}", control.proven_by, printable(answer.detail, 300));
     }
     facts.push_back(std::move(fact));

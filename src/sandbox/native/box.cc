@@ -2,6 +2,11 @@
 
 #include <fmt/core.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 
 #include "base/file.h"
 #include "base/io.h"
@@ -16,6 +21,7 @@ namespace {
 
 // Set-up takes milliseconds; this only bounds a host that has come to a stand.
 constexpr int kSetUpBoundMs = 60'000;
+constexpr std::chrono::seconds kEndBound{30};
 
 using init_client::InitMessage;
 using init_client::parse_number;
@@ -49,6 +55,63 @@ ProbeAnswer probe_id_map(std::uint64_t pid) {
   return {answer.name, true, detail};
 }
 
+// What we will signal must be the launcher's own child, whatever the message says. The descriptor first: it
+// keeps meaning the process that is then looked at.
+Result<UniqueFd> open_init(std::uint64_t pid, pid_t launcher) {
+  UniqueFd init(pid == 0 || pid > INT32_MAX ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  auto status = read_file(fmt::format("/proc/{}/status", pid), 16384);
+  const std::string parent = fmt::format("\nPPid:\t{}\n", launcher);
+  const bool own =
+      pid == static_cast<std::uint64_t>(launcher) || (status && status->find(parent) != std::string::npos);
+  if (!init.valid() || !own) return make_error(Code::protocol, "the box's init is not the launcher's child");
+  return init;
+}
+
+Error malformed() {
+  return make_error(Code::protocol, "a malformed report of the box's init");
+}
+
+Result<BoxReport> decode_not_started(const InitMessage& message) {
+  const auto error = parse_number(message.fields[0]);
+  if (message.fields.size() != 1 || !error.has_value() || *error > 4095) return malformed();
+  BoxReport report;
+  report.kind = BoxReport::Kind::not_started;
+  report.error = static_cast<int>(*error);
+  return report;
+}
+
+// "c" or "s", and a number that fits: anything else must not become a success by being cut to size.
+Result<BoxReport> decode_exited(const InitMessage& message) {
+  if (message.fields.size() != 2) return malformed();
+  const auto value = parse_number(message.fields[1]);
+  const bool by_signal = message.fields[0] == "s";
+  if (!value.has_value() || *value > (by_signal ? 64U : 255U) || (!by_signal && message.fields[0] != "c")) {
+    return malformed();
+  }
+  BoxReport report;
+  report.kind = BoxReport::Kind::exited;
+  (by_signal ? report.status.signal : report.status.code) = static_cast<int>(*value);
+  return report;
+}
+
+Result<BoxReport> decode_gone(const InitMessage& message) {
+  if (message.fields.size() != 5) return malformed();
+  std::uint64_t numbers[4] = {};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto value = parse_number(message.fields[i + 1]);
+    if (!value.has_value()) return malformed();
+    numbers[i] = *value;
+  }
+  BoxReport report;
+  report.kind = BoxReport::Kind::gone;
+  report.left_over = message.fields[0] == "1";
+  report.peak_bytes = std::min<std::uint64_t>(numbers[0], INT64_MAX / 1024) * 1024;
+  report.cpu_ms = numbers[1];
+  report.work_bytes = numbers[2];
+  report.work_inodes = numbers[3];
+  return report;
+}
+
 }  // namespace
 
 Result<Box> Box::start(const BoxHost& host, const contract::StorageRef& storage,
@@ -78,9 +141,11 @@ Status Box::set_up(const contract::Profile& profile) {
     switch (message.kind) {
       case plan::from_init::failed:
         return init_client::setup_error(profile.kind, message);
-      case plan::from_init::pid:
+      case plan::from_init::pid: {
         pid = parse_number(message.fields[0]).value_or(0);
+        TRY(init_, open_init(pid, child_.pid()));
         break;
+      }
       case plan::from_init::listener:
         if (message.fds.size() != 1) return make_error(Code::protocol, "a listener did not arrive");
         listeners_.push_back(std::move(message.fds[0]));
@@ -109,51 +174,45 @@ Status Box::go() {
 Result<BoxReport> Box::receive() {
   TRY(InitMessage message, init_client::receive(control_.get()));
   BoxReport report;
-  auto field = [&](std::size_t i) {
-    return i < message.fields.size() ? parse_number(message.fields[i]) : std::nullopt;
-  };
   switch (message.kind) {
     case plan::from_init::started:
       report.kind = BoxReport::Kind::started;
-      break;
-    case plan::from_init::not_started:
-      report.kind = BoxReport::Kind::not_started;
-      report.error = static_cast<int>(field(0).value_or(0));
-      break;
+      return report;
     case plan::from_init::deadline:
       report.kind = BoxReport::Kind::deadline;
-      break;
-    case plan::from_init::exited: {
-      report.kind = BoxReport::Kind::exited;
-      int value = static_cast<int>(field(1).value_or(255));
-      if (message.fields[0] == "s") {
-        report.status.signal = value;
-      } else {
-        report.status.code = value;
-      }
-      break;
-    }
+      return report;
+    case plan::from_init::not_started:
+      return decode_not_started(message);
+    case plan::from_init::exited:
+      return decode_exited(message);
     case plan::from_init::gone:
-      report.kind = BoxReport::Kind::gone;
-      report.left_over = message.fields[0] == "1";
-      report.peak_bytes = field(1).value_or(0) * 1024;
-      report.cpu_ms = field(2).value_or(0);
-      report.work_bytes = field(3).value_or(0);
-      report.work_inodes = field(4).value_or(0);
-      break;
+      return decode_gone(message);
+    case 0:
+      return report;  // lost: init has closed the socket
     default:
-      report.kind = BoxReport::Kind::lost;
-      break;
+      return malformed();
   }
-  return report;
 }
 
 // An init that is gone already cannot take the order, which is as good as having obeyed it.
 void Box::terminate() {
   (void)init_client::send_order(control_.get(), plan::to_init::terminate).has_value();
 }
+
+// PID 1, not the launcher: the kernel then empties the namespace, the launcher reaps PID 1, and its end is
+// the proof. (A launcher that is killed leaves the end of the box to a death signal that nobody waits for.)
 void Box::kill() {
-  child_.signal(SIGKILL);
+  if (init_.valid()) {
+    ::syscall(SYS_pidfd_send_signal, init_.get(), SIGKILL, nullptr, 0);
+  } else {
+    child_.signal(SIGKILL);
+  }
+}
+
+Box::~Box() {
+  if (!child_.running()) return;
+  kill();
+  (void)wait_gone(kEndBound).has_value();
 }
 
 Status Box::wait_gone(std::chrono::milliseconds limit) {

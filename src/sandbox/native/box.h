@@ -38,6 +38,9 @@ struct BoxReport {
 // Owns the box: destroying it kills everything in it and waits. Not thread safe.
 class Box {
  public:
+  Box(Box&&) = default;
+  Box& operator=(Box&&) = delete;
+  ~Box();
   // Sets the box up and lets its probes run; the program waits for go(). An Error means that it could not be
   // set up. A box whose controls are not all proven is returned all the same, so that they can be recorded:
   // go() then refuses.
@@ -58,8 +61,9 @@ class Box {
  private:
   Box(Child child, UniqueFd control) : child_(std::move(child)), control_(std::move(control)) {}
   Status set_up(const contract::Profile& profile);
-  Child child_;
+  Child child_;  // the launcher, whose end proves that the box is gone
   UniqueFd control_;
+  UniqueFd init_;  // pidfd of the box's PID 1
   std::vector<UniqueFd> listeners_;
   std::vector<contract::ControlFact> controls_;
 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 
 #include "base/fd.h"
@@ -34,6 +35,7 @@ const std::vector<SyscallRule>& syscall_rules() {
       {"open_tree", ENOSYS, "new mount API"},
       {"move_mount", ENOSYS, "new mount API"},
       {"mount_setattr", ENOSYS, "new mount API"},
+      {"open_tree_attr", ENOSYS, "new mount API", 467},
       {"io_uring_setup", ENOSYS, "a second system-call interface that no filter sees"},
       {"io_uring_enter", ENOSYS, "a second system-call interface that no filter sees"},
       {"io_uring_register", ENOSYS, "a second system-call interface that no filter sees"},
@@ -53,6 +55,7 @@ const std::vector<SyscallRule>& syscall_rules() {
       {"delete_module", EPERM, "kernel modules"},
       {"acct", EPERM, "host accounting"},
       {"quotactl", EPERM, "host quotas"},
+      {"quotactl_fd", EPERM, "host quotas", 443},
       {"swapon", EPERM, "host swap"},
       {"swapoff", EPERM, "host swap"},
       {"reboot", EPERM, "the host"},
@@ -90,6 +93,23 @@ struct Release {
 };
 using Context = std::unique_ptr<void, Release>;
 
+// The SCMP_A macros are C99 compound literals, which clang does not take for C++.
+scmp_arg_cmp compare(unsigned argument, scmp_compare how, std::uint64_t value) {
+  return {argument, how, value, 0};
+}
+// The kernel looks at the low 32 bits of an int; so must we.
+scmp_arg_cmp equals_int(unsigned argument, std::uint64_t value) {
+  return {argument, SCMP_CMP_MASKED_EQ, 0xFFFFFFFFULL, value};
+}
+scmp_arg_cmp has_bits(unsigned argument, std::uint64_t mask, std::uint64_t value) {
+  return {argument, SCMP_CMP_MASKED_EQ, mask, value};
+}
+
+int deny(scmp_filter_ctx context, int syscall, const std::vector<scmp_arg_cmp>& when) {
+  return seccomp_rule_add_array(context, SCMP_ACT_ERRNO(EPERM), syscall, static_cast<unsigned>(when.size()),
+                                when.data());
+}
+
 Error failed(const std::string& step, int error) {
   return sys_error("cannot build the seccomp filter: " + step, -error);
 }
@@ -98,8 +118,9 @@ Status add_table(scmp_filter_ctx context) {
   for (const SyscallRule& rule : syscall_rules()) {
     const bool node = std::string(rule.name) == "mknod" || std::string(rule.name) == "mknodat";
     if (node) continue;  // add_nodes
-    int number = seccomp_syscall_resolve_name(rule.name);
-    if (number == __NR_SCMP_ERROR) continue;  // unknown to this libseccomp: newer than the table
+    int number = rule.number != 0 ? rule.number : seccomp_syscall_resolve_name(rule.name);
+    if (number == __NR_SCMP_ERROR)
+      return make_error(Code::internal, std::string("no system call ") + rule.name);
     int error = seccomp_rule_add(context, SCMP_ACT_ERRNO(static_cast<unsigned>(rule.error)), number, 0);
     if (error != 0) return failed(rule.name, error);
   }
@@ -108,59 +129,68 @@ Status add_table(scmp_filter_ctx context) {
 
 // FIFOs and sockets stay possible (make and test suites use them); character and block nodes are not.
 Status add_nodes(scmp_filter_ctx context) {
-  for (unsigned long type : {0020000UL /* S_IFCHR */, 0060000UL /* S_IFBLK */}) {
-    int error = seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(mknod), 1,
-                                 SCMP_A1(SCMP_CMP_MASKED_EQ, 0170000UL, type));
-    if (error == 0) {
-      error = seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(mknodat), 1,
-                               SCMP_A2(SCMP_CMP_MASKED_EQ, 0170000UL, type));
-    }
+  for (std::uint64_t type : {0020000ULL /* S_IFCHR */, 0060000ULL /* S_IFBLK */}) {
+    int error = deny(context, SCMP_SYS(mknod), {has_bits(1, 0170000, type)});
+    if (error == 0) error = deny(context, SCMP_SYS(mknodat), {has_bits(2, 0170000, type)});
     if (error != 0) return failed("mknod", error);
   }
   return {};
 }
 
 Status add_clone(scmp_filter_ctx context) {
-  for (unsigned long flag :
-       {static_cast<unsigned long>(CLONE_NEWUSER), static_cast<unsigned long>(CLONE_NEWNS),
-        static_cast<unsigned long>(CLONE_NEWPID), static_cast<unsigned long>(CLONE_NEWNET),
-        static_cast<unsigned long>(CLONE_NEWIPC), static_cast<unsigned long>(CLONE_NEWUTS),
-        static_cast<unsigned long>(CLONE_NEWCGROUP)}) {
-    int error = seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-                                 SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag));
+  constexpr std::uint64_t kNamespaces[] = {CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,   CLONE_NEWNET,
+                                           CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP};
+  for (std::uint64_t flag : kNamespaces) {
+    int error = deny(context, SCMP_SYS(clone), {has_bits(0, flag, flag)});
     if (error != 0) return failed("clone", error);
   }
   return {};
 }
 
-// The low 32 bits only: the kernel ignores the rest, and CVE-2019-10063 was a filter that did not.
+// CVE-2019-10063 was a filter that compared all 64 bits.
 Status add_ioctl(scmp_filter_ctx context) {
-  for (unsigned long request : {0x5412UL /* TIOCSTI */, 0x541CUL /* TIOCLINUX */}) {
-    int error = seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-                                 SCMP_A1(SCMP_CMP_MASKED_EQ, 0xFFFFFFFFUL, request));
-    if (error != 0) return failed("ioctl", error);
+  for (std::uint64_t request : {0x5412ULL /* TIOCSTI */, 0x541CULL /* TIOCLINUX */}) {
+    if (int error = deny(context, SCMP_SYS(ioctl), {equals_int(1, request)}); error != 0)
+      return failed("ioctl", error);
   }
   return {};
 }
 
 // An allow-list of families has to be said as ranges: 1 (UNIX), 2 (INET), 10 (INET6), 16 (NETLINK, ROUTE
-// only).
+// only). A pair is made from a socket of the family first, so it is held to UNIX, the only family that has
+// pairs.
 Status add_socket(scmp_filter_ctx context) {
-  auto deny = [&](const std::vector<scmp_arg_cmp>& arguments) {
-    return seccomp_rule_add_array(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket),
-                                  static_cast<unsigned>(arguments.size()), arguments.data());
-  };
   int error = 0;
-  for (unsigned long family = 0; family < 64 && error == 0; ++family) {
+  for (std::uint64_t family = 0; family < 64 && error == 0; ++family) {
+    if (family != AF_UNIX) error = deny(context, SCMP_SYS(socketpair), {equals_int(0, family)});
     if (family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK) continue;
-    error = deny({SCMP_A0(SCMP_CMP_MASKED_EQ, 0xFFFFFFFFUL, family)});
+    if (error == 0) error = deny(context, SCMP_SYS(socket), {equals_int(0, family)});
   }
-  if (error == 0) error = deny({SCMP_A0(SCMP_CMP_GE, 64UL)});
+  for (int call : {SCMP_SYS(socket), SCMP_SYS(socketpair)}) {
+    if (error == 0) error = deny(context, call, {compare(0, SCMP_CMP_GE, 64)});
+  }
   if (error == 0) {
-    error = deny({SCMP_A0(SCMP_CMP_MASKED_EQ, 0xFFFFFFFFUL, static_cast<unsigned long>(AF_NETLINK)),
-                  SCMP_A2(SCMP_CMP_NE, 0UL)});
+    error = deny(context, SCMP_SYS(socket), {equals_int(0, AF_NETLINK), compare(2, SCMP_CMP_NE, 0)});
   }
   if (error != 0) return failed("socket", error);
+  return {};
+}
+
+// PID 1 of the box has the program's uid: without these a program could take its processor time or its limits
+// away, and with them the deadline and the report.
+Status add_init_guard(scmp_filter_ctx context) {
+  int error = 0;
+  for (int call : {SCMP_SYS(prlimit64), SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setparam),
+                   SCMP_SYS(sched_setattr), SCMP_SYS(sched_setaffinity)}) {
+    if (error == 0) error = deny(context, call, {equals_int(0, 1)});
+  }
+  // By process only, and not PID 1: groups and users would include it. (PRIO_PROCESS is 0,
+  // IOPRIO_WHO_PROCESS 1.)
+  if (error == 0) error = deny(context, SCMP_SYS(setpriority), {compare(0, SCMP_CMP_NE, 0)});
+  if (error == 0) error = deny(context, SCMP_SYS(setpriority), {equals_int(1, 1)});
+  if (error == 0) error = deny(context, SCMP_SYS(ioprio_set), {compare(0, SCMP_CMP_NE, 1)});
+  if (error == 0) error = deny(context, SCMP_SYS(ioprio_set), {equals_int(1, 1)});
+  if (error != 0) return failed("PID 1", error);
   return {};
 }
 
@@ -178,6 +208,7 @@ Result<std::string> compile_seccomp_filter() {
   TRY_VOID(add_clone(context.get()));
   TRY_VOID(add_ioctl(context.get()));
   TRY_VOID(add_socket(context.get()));
+  TRY_VOID(add_init_guard(context.get()));
   UniqueFd file(::memfd_create("seccomp", MFD_CLOEXEC));
   if (!file.valid()) return sys_error("memfd_create", errno);
   error = seccomp_export_bpf(context.get(), file.get());

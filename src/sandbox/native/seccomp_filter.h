@@ -14,6 +14,7 @@ struct SyscallRule {
   const char* name;
   int error;  // errno that the caller gets
   const char* reason;
+  int number = 0;  // for calls that are newer than libseccomp's names; the same on every 64-bit architecture
 };
 const std::vector<SyscallRule>& syscall_rules();
 

@@ -1,0 +1,128 @@
+// What probes say against what is required: only a single, positive answer to a known control counts.
+#include "sandbox/controls.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+namespace cofferdam::sandbox {
+namespace {
+
+std::vector<ProbeAnswer> all_enforced() {
+  std::vector<ProbeAnswer> answers;
+  for (const Control& control : control_table()) answers.push_back({control.name, true, "fine"});
+  return answers;
+}
+
+ProbeAnswer* answer_to(std::vector<ProbeAnswer>* answers, const std::string& name) {
+  auto found = std::find_if(answers->begin(), answers->end(),
+                            [&](const ProbeAnswer& answer) { return answer.name == name; });
+  return found == answers->end() ? nullptr : &*found;
+}
+
+contract::ControlFact fact_of(const std::vector<ProbeAnswer>& answers, const std::string& name) {
+  for (contract::ControlFact& fact : judge(answers)) {
+    if (fact.name == name) return fact;
+  }
+  ADD_FAILURE() << "no fact about " << name;
+  return {};
+}
+
+std::string first_missing_name(const std::vector<ProbeAnswer>& answers) {
+  std::vector<contract::ControlFact> facts = judge(answers);
+  const contract::ControlFact* missing = first_missing(facts);
+  return missing == nullptr ? "" : missing->name;
+}
+
+TEST(Controls, TableHasUniqueNamesAndReasons) {
+  std::set<std::string> names;
+  for (const Control& control : control_table()) {
+    EXPECT_TRUE(names.insert(control.name).second) << control.name;
+    EXPECT_STRNE(control.what, "");
+    EXPECT_STRNE(control.why, "");
+    const std::string side = control.proven_by;
+    EXPECT_TRUE(side == "inside" || side == "outside") << side;
+  }
+}
+
+TEST(Controls, OneFactPerControlInTheTablesOrder) {
+  std::vector<ProbeAnswer> answers = all_enforced();
+  std::reverse(answers.begin(), answers.end());
+  std::vector<contract::ControlFact> facts = judge(answers);
+  ASSERT_EQ(facts.size(), control_table().size());
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    EXPECT_EQ(facts[i].name, control_table()[i].name);
+    EXPECT_EQ(facts[i].required, control_table()[i].required);
+    EXPECT_TRUE(facts[i].enforced);
+  }
+  EXPECT_EQ(first_missing(facts), nullptr);
+}
+
+TEST(Controls, AMissingAnswerIsNotEnforced) {
+  EXPECT_EQ(first_missing_name({}), control_table()[0].name) << "no answer at all";
+  for (const Control& control : control_table()) {
+    SCOPED_TRACE(control.name);
+    std::vector<ProbeAnswer> answers = all_enforced();
+    std::erase_if(answers, [&](const ProbeAnswer& answer) { return answer.name == control.name; });
+    contract::ControlFact fact = fact_of(answers, control.name);
+    EXPECT_FALSE(fact.enforced);
+    EXPECT_EQ(fact.proof, "no probe has answered");
+    EXPECT_EQ(first_missing_name(answers), control.required ? control.name : "");
+  }
+}
+
+TEST(Controls, ANegativeAnswerStopsOnlyWhatIsRequired) {
+  for (const Control& control : control_table()) {
+    SCOPED_TRACE(control.name);
+    std::vector<ProbeAnswer> answers = all_enforced();
+    answer_to(&answers, control.name)->enforced = false;
+    EXPECT_FALSE(fact_of(answers, control.name).enforced) << "recorded either way";
+    EXPECT_EQ(first_missing_name(answers), control.required ? control.name : "");
+  }
+}
+
+// Two answers mean that one of them was forged; which one is not ours to guess.
+TEST(Controls, TwoAnswersAreNone) {
+  struct Case {
+    std::vector<bool> answers;
+    bool enforced;
+  };
+  for (const Case& one : {Case{{true}, true}, Case{{false}, false}, Case{{true, true}, false},
+                          Case{{true, false}, false}, Case{{false, true}, false}, Case{{false, false}, false},
+                          Case{{false, false, true}, false}, Case{{true, true, true}, false}}) {
+    std::vector<ProbeAnswer> answers = all_enforced();
+    std::erase_if(answers, [](const ProbeAnswer& answer) { return answer.name == "seccomp"; });
+    std::string text;
+    for (bool enforced : one.answers) {
+      answers.push_back({"seccomp", enforced, "said"});
+      text += enforced ? "1" : "0";
+    }
+    EXPECT_EQ(fact_of(answers, "seccomp").enforced, one.enforced) << text;
+    EXPECT_EQ(first_missing_name(answers), one.enforced ? "" : "seccomp") << text;
+  }
+}
+
+TEST(Controls, UnknownNamesStandForNothing) {
+  std::vector<ProbeAnswer> answers = all_enforced();
+  std::erase_if(answers, [](const ProbeAnswer& answer) { return answer.name == "network"; });
+  for (const char* forged : {"network ", "Network", "", "network\n", "everything"}) {
+    answers.push_back({forged, true, "forged"});
+  }
+  std::vector<contract::ControlFact> facts = judge(answers);
+  EXPECT_EQ(facts.size(), control_table().size()) << "a forged name makes no fact";
+  EXPECT_EQ(first_missing_name(answers), "network");
+}
+
+TEST(Controls, DetailsAreBoundedAndPrintable) {
+  std::vector<ProbeAnswer> answers = all_enforced();
+  answer_to(&answers, "network")->detail = "\x1b[2J\xff" + std::string(5000, 'x');
+  contract::ControlFact fact = fact_of(answers, "network");
+  EXPECT_EQ(fact.proof.find('\x1b'), std::string::npos);
+  EXPECT_EQ(fact.proof.find('\xff'), std::string::npos);
+  EXPECT_LE(fact.proof.size(), 400U);
+  EXPECT_EQ(fact.proof.rfind("inside probe: ", 0), 0U);
+}
+
+}  // namespace
+}  // namespace cofferdam::sandbox
