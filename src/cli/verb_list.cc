@@ -17,6 +17,7 @@ std::string as_table(const std::vector<ledger::Attempt>& attempts) {
   if (attempts.empty()) return "no attempts yet\n";
   const Timestamp at = now();
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(attempts.size());
   for (const ledger::Attempt& attempt : attempts) {
     rows.push_back({attempt.id, contract::phase_name(attempt.phase), attempt.agent, state_name(attempt),
                     short_age(at.ms - attempt.created_at.ms), attempt.repository});

@@ -57,8 +57,10 @@ std::string text_of(const Json& content) {
 void expect_texts(const std::string& where, const std::string& text, const std::vector<std::string>& wanted,
                   Json* mismatches) {
   for (const std::string& one : wanted) {
-    if (text.find(one) == std::string::npos)
-      mismatches->push_back(where + " does not contain \"" + one + "\"");
+    if (text.find(one) != std::string::npos) continue;
+    std::string mismatch = where;
+    mismatch.append(" does not contain \"").append(one).append("\"");
+    mismatches->push_back(std::move(mismatch));
   }
 }
 
