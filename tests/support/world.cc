@@ -52,9 +52,9 @@ void copy_tree(const std::string& from, const std::string& to) {
 
 // Where the user can run the programs: the build folder, or a copy when its path is closed to him.
 std::string stage_programs(const std::optional<UserIds>& ids, const std::string& folder) {
-  const std::string build = COFFERDAM_BUILD_DIR;
+  std::string build = COFFERDAM_BUILD_DIR;
   if (runs_as(ids, build + "/cofferdam")) return build;
-  const std::string staged = folder + "/programs";
+  std::string staged = folder + "/programs";
   must(make_dirs(staged, 0755));
   for (const char* name : {"cofferdam", "cofferdam-init"}) copy_tree(build + "/" + name, staged + "/" + name);
   return staged;
