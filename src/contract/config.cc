@@ -195,7 +195,8 @@ bool is_tool_name(std::string_view text) {
 
 std::vector<TomlReader::Entry> vendor_entries(TomlReader* in, VendorConfig* out) {
   return {
-      {"upstream", in->text(&out->upstream, is_upstream, "must be https://host[:port], with or without a path")},
+      {"upstream",
+       in->text(&out->upstream, is_upstream, "must be https://host[:port], with or without a path")},
       {"ca_bundle", in->text(&out->ca_bundle, is_path_or_empty, "must be an absolute path")},
       {"credential_env", in->text(&out->credential_env, is_variable_name, "must be the name of a variable")},
       {"vendor_tools", in->names(&out->vendor_tools, is_tool_name, "must be names of the vendor's tools")},

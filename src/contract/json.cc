@@ -154,7 +154,7 @@ bool Builder<Doc>::key(string_t& name) {
 
 template <class Doc>
 bool Builder<Doc>::parse_error(std::size_t position, const std::string& /*last_token*/,
-                          const nlohmann::json::exception& problem) {
+                               const nlohmann::json::exception& problem) {
   // 406: out_of_range, a number that is infinite as a double. The library's text quotes the input, ours does
   // not.
   if (problem.id == 406)

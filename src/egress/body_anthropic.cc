@@ -53,7 +53,7 @@ constexpr BodyRow kContent[] = {
     {"message", "content", "text|[@block]", "inline content"},
     {"cache", "type", "=ephemeral", "the vendor's prompt cache, minutes to an hour"},
     {"cache", "ttl", "=5m|=1h", "as recorded"},
-    {"block:text", "type", "text", ""},
+    {"block:text", "type", "=text", "also asked for by this name alone"},
     {"block:text", "text", "text", "content"},
     {"block:text", "citations", "null|[]", "replayed from an answer without any"},
     {"block:text", "cache_control", "@cache|null", "caching"},

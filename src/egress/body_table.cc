@@ -16,9 +16,9 @@ struct Named {
   BodyKind kind;
 };
 constexpr Named kKinds[] = {
-    {"text", BodyKind::text},   {"bool", BodyKind::boolean},   {"true", BodyKind::yes},
-    {"false", BodyKind::no},    {"null", BodyKind::null},      {"number", BodyKind::number},
-    {"count", BodyKind::count}, {"any", BodyKind::any},        {"schema", BodyKind::schema},
+    {"text", BodyKind::text},   {"bool", BodyKind::boolean},    {"true", BodyKind::yes},
+    {"false", BodyKind::no},    {"null", BodyKind::null},       {"number", BodyKind::number},
+    {"count", BodyKind::count}, {"any", BodyKind::any},         {"schema", BodyKind::schema},
     {"image", BodyKind::image}, {"ceiling", BodyKind::ceiling}, {"model", BodyKind::model},
 };
 

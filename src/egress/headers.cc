@@ -83,8 +83,8 @@ struct FixedField {
 constexpr FixedField kFixedFields[] = {{Vendor::anthropic, "anthropic-version", "2023-06-01"}};
 
 constexpr std::array<std::string_view, 7> kResponseFields = {
-    "content-type", "retry-after",       "request-id", "x-request-id", "openai-processing-ms",
-    "openai-model", "x-codex-turn-state"};
+    "content-type",         "retry-after",  "request-id",        "x-request-id",
+    "openai-processing-ms", "openai-model", "x-codex-turn-state"};
 constexpr std::array<std::string_view, 3> kResponsePrefixes = {"anthropic-ratelimit-", "x-ratelimit-",
                                                                "x-codex-primary-"};
 
@@ -220,8 +220,8 @@ Result<Secret> credential_lines(CredentialKind kind, std::string_view credential
 Secret vendor_request_head(const Origin& origin, std::string_view target,
                            const std::vector<HeaderField>& fields, const Secret& credential,
                            std::size_t body_bytes) {
-  std::string text = "POST " + origin.prefix + std::string(target) + " HTTP/1.1\r\nhost: " +
-                     origin.authority() + "\r\n";
+  std::string text =
+      "POST " + origin.prefix + std::string(target) + " HTTP/1.1\r\nhost: " + origin.authority() + "\r\n";
   for (const HeaderField& field : fields) text += field.name + ": " + field.value + "\r\n";
   text +=
       "content-type: application/json\r\naccept-encoding: identity\r\nconnection: close\r\ncontent-length: " +

@@ -16,11 +16,12 @@
 
 namespace cofferdam::egress {
 
-// What has to be right with the box's fields before anything else is read: the API version, and beta or feature
-// flags that the pinned CLIs are known to send. A denial names the field.
+// What has to be right with the box's fields before anything else is read: the API version, and beta or
+// feature flags that the pinned CLIs are known to send. A denial names the field.
 std::optional<Decision> decide_fields(const GatewayPolicy& policy, const RequestHead& head);
-// What of the box's fields goes to the vendor. Credentials, cookies and hop-by-hop fields are not on the list;
-// the flag that goes with the credential is added, or taken away when the credential is of another kind.
+// What of the box's fields goes to the vendor. Credentials, cookies and hop-by-hop fields are not on the
+// list; the flag that goes with the credential is added, or taken away when the credential is of another
+// kind.
 std::vector<HeaderField> vendor_fields(const GatewayPolicy& policy, const RequestHead& head);
 
 // The credential as whole header lines. Code::config when it is empty, cannot stand in a header, or (chatgpt)

@@ -130,8 +130,8 @@ asio::awaitable<Session::Next> Session::serve_one() {
     co_return co_await refuse(&request, std::move(refusal), false);
   }
   const RequestHead& head = request.head;
-  Decision decision =
-      decide_route(shared_->setup->policy, {head.method, head.path, head.query, head.has_query, head.upgrade});
+  Decision decision = decide_route(shared_->setup->policy,
+                                   {head.method, head.path, head.query, head.has_query, head.upgrade});
   if (decision.action == Action::relay) {
     if (auto denial = decide_fields(shared_->setup->policy, head)) decision = *std::move(denial);
   }

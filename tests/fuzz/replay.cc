@@ -1,5 +1,5 @@
-// Runs one target over the files of some folders, in the ordinary build: `fuzz_replay TARGET FOLDER...`. Every
-// input also runs cut off at each of a few places, and with bytes turned over.
+// Runs one target over the files of some folders, in the ordinary build: `fuzz_replay TARGET FOLDER...`.
+// Every input also runs cut off at each of a few places, and with bytes turned over.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -35,7 +35,8 @@ void run_variants(const cofferdam::fuzz::Target& target, const std::string& inpu
 int main(int argc, char** argv) {
   const auto& targets = cofferdam::fuzz::targets();
   const std::string name = argc > 1 ? argv[1] : "";
-  auto target = std::find_if(targets.begin(), targets.end(), [&](const auto& one) { return one.name == name; });
+  auto target =
+      std::find_if(targets.begin(), targets.end(), [&](const auto& one) { return one.name == name; });
   if (target == targets.end()) {
     std::fprintf(stderr, "no such target: %s\n", name.c_str());
     return 2;

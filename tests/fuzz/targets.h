@@ -1,5 +1,5 @@
-// What the fuzzers call: the parts of the gateway that read a box's or a vendor's bytes, each with what must hold
-// whatever the bytes are. A target that finds it broken aborts.
+// What the fuzzers call: the parts of the gateway that read a box's or a vendor's bytes, each with what must
+// hold whatever the bytes are. A target that finds it broken aborts.
 #pragma once
 
 #include <string_view>

@@ -108,7 +108,7 @@ TEST(BodyPolicy, DeniesWhatTheVendorWouldDoForTheBox) {
        "$.messages[0].content[0].source.type"},
       {R"("messages":[{"content":[{"type":"image","source":[{"type":"base64"}]}]}])", "content source",
        "$.messages[0].content[0].source"},
-      {R"("system":[{"type":"document","source":{"type":"url"}}])", "unknown key", "$.system[0].source"},
+      {R"("system":[{"type":"document","source":{"type":"url"}}])", "value", "$.system[0].type"},
       {R"("system":[{"text":"x"}])", "value", "$.system[0].type"},
   };
   for (const Case& c : cases) expect_denied(body(c.members), c.rule, c.where);

@@ -52,8 +52,7 @@ bool is_codex(const Recorded& one) {
 GatewayPolicy policy_for(const Recorded& one) {
   GatewayPolicy policy;
   policy.vendor = is_codex(one) ? contract::Vendor::openai : contract::Vendor::anthropic;
-  policy.credential_kind =
-      is_codex(one) ? CredentialKind::openai_api_key : CredentialKind::anthropic_api_key;
+  policy.credential_kind = is_codex(one) ? CredentialKind::openai_api_key : CredentialKind::anthropic_api_key;
   policy.models = {"claude-sonnet-5", "claude-opus-4-8[1m]", "claude-haiku-4-5",
                    "gpt-5.5",         "gpt-6.2-sol",         "gpt-unknown"};
   policy.max_tokens = 64'000;

@@ -1,5 +1,6 @@
-// attacks.md G1: the vendor is a way out. The vendor here does what a real one might: it fetches every URL that
-// it finds in a body. Sent to it directly, each body below is a hit on the decoy; through the gateway none is.
+// attacks.md G1: the vendor is a way out. The vendor here does what a real one might: it fetches every URL
+// that it finds in a body. Sent to it directly, each body below is a hit on the decoy; through the gateway
+// none is.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
@@ -192,8 +193,9 @@ TEST_F(Decoys, TheVendorBehindTheGatewayDoesFetch) {
   start_gateway();
   Decoy decoy;
   BoxClient box = client();
-  box.send(post("/v1/messages", R"({"model":"claude-test-1","max_tokens":10,"messages":[{"role":"user","content":")" +
-                                    decoy.url() + R"("}]})"));
+  box.send(post("/v1/messages",
+                R"({"model":"claude-test-1","max_tokens":10,"messages":[{"role":"user","content":")" +
+                    decoy.url() + R"("}]})"));
   EXPECT_EQ(status_of(box.read_answer()), 200);
   EXPECT_EQ(decoy.hits(), 1U);
 }

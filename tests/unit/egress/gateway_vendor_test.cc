@@ -7,9 +7,10 @@ namespace cofferdam::egress::testing {
 namespace {
 
 void answer_usage(const VendorRequest&, VendorConnection* connection) {
-  connection->write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
-                    "data: {\"type\":\"response.completed\",\"response\":{\"usage\":{\"input_tokens\":7,"
-                    "\"output_tokens\":3}}}\n\n");
+  connection->write(
+      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+      "data: {\"type\":\"response.completed\",\"response\":{\"usage\":{\"input_tokens\":7,"
+      "\"output_tokens\":3}}}\n\n");
 }
 
 constexpr const char* kCodexBody =

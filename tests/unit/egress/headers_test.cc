@@ -104,7 +104,8 @@ std::string lines(CredentialKind kind, std::string_view credential) {
 
 TEST(CredentialLines, ByKind) {
   EXPECT_EQ(lines(CredentialKind::anthropic_api_key, "k"), "x-api-key: k\r\n");
-  for (auto kind : {CredentialKind::anthropic_oauth, CredentialKind::openai_api_key, CredentialKind::bearer}) {
+  for (auto kind :
+       {CredentialKind::anthropic_oauth, CredentialKind::openai_api_key, CredentialKind::bearer}) {
     EXPECT_EQ(lines(kind, "t"), "authorization: Bearer t\r\n");
   }
   EXPECT_EQ(lines(CredentialKind::chatgpt, R"({"access_token":"t","account_id":"a"})"),
@@ -127,8 +128,9 @@ TEST(VendorHead, HasTheCredentialOnceAndFraming) {
             "content-type: application/json\r\naccept-encoding: identity\r\nconnection: close\r\n"
             "content-length: 12\r\nx-api-key: sk-1\r\n\r\n");
   origin.prefix = "/models/eu";
-  EXPECT_EQ(vendor_request_head(origin, "/v1/responses", {}, Secret("a: b\r\n"), 0).view().find(
-                "POST /models/eu/v1/responses HTTP/1.1\r\nhost: api.vendor.test\r\n"),
+  EXPECT_EQ(vendor_request_head(origin, "/v1/responses", {}, Secret("a: b\r\n"), 0)
+                .view()
+                .find("POST /models/eu/v1/responses HTTP/1.1\r\nhost: api.vendor.test\r\n"),
             0U);
 }
 

@@ -102,14 +102,14 @@ TEST(Route, OfOpenAiIsOneOnly) {
 
 // Codex tries a WebSocket where it may; after a 426 it posts.
 TEST(Route, AWebSocketIsRefusedSoThatTheClientFallsBack) {
-  Decision socket = decide_route(openai(CredentialKind::openai_api_key),
-                                 {"GET", "/v1/responses", {}, false, true});
+  Decision socket =
+      decide_route(openai(CredentialKind::openai_api_key), {"GET", "/v1/responses", {}, false, true});
   EXPECT_EQ(socket.action, Action::deny);
   EXPECT_EQ(socket.status, 426);
   EXPECT_EQ(socket.rule, "websocket");
-  for (const Intent& intent : {Intent{"POST", "/v1/responses", {}, false, true},
-                               Intent{"GET", "/v1/realtime", {}, false, true},
-                               Intent{"GET", "/v1/responses", "x", true, true}}) {
+  for (const Intent& intent :
+       {Intent{"POST", "/v1/responses", {}, false, true}, Intent{"GET", "/v1/realtime", {}, false, true},
+        Intent{"GET", "/v1/responses", "x", true, true}}) {
     Decision other = decide_route(openai(CredentialKind::openai_api_key), intent);
     EXPECT_EQ(other.action, Action::deny);
     EXPECT_EQ(other.status, 400);

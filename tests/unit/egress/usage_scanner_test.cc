@@ -39,9 +39,11 @@ TEST(UsageScanner, ReadsAStreamInPiecesOfAnySize) {
 TEST(UsageScanner, ReadsResponsesEvents) {
   for (const char* type : {"response.completed", "response.incomplete", "response.failed"}) {
     UsageScanner scanner(Form::event_stream);
-    scanner.feed("event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"usage\":null}}\n\n");
+    scanner.feed(
+        "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"usage\":null}}\n\n");
     scanner.feed("data: {\"type\":\"" + std::string(type) + "\",\"response\":{\"instructions\":\"" +
-                 std::string(300'000, 'i') + "\",\"usage\":{\"input_tokens\":200,\"output_tokens\":20}}}\n\n");
+                 std::string(300'000, 'i') +
+                 "\",\"usage\":{\"input_tokens\":200,\"output_tokens\":20}}}\n\n");
     EXPECT_EQ(scanner.usage().input, 200U) << type;
     EXPECT_EQ(scanner.usage().output, 20U) << type;
   }
