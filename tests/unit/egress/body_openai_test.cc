@@ -23,13 +23,24 @@ std::string input(const std::string& item) {
   return R"("input":[)" + item + "]";
 }
 
-TEST(OpenAiBody, DeniesWhatTheVendorWouldDoForTheBox) {
-  struct Case {
-    std::string members;
-    const char* rule;
-    const char* where;
-  };
-  const Case cases[] = {
+struct Case {
+  std::string members;
+  const char* rule;
+  const char* where;
+};
+
+void expect_denied(const std::vector<Case>& cases) {
+  for (const Case& c : cases) {
+    BodyVerdict verdict = judge_body(policy(), body(c.members));
+    EXPECT_EQ(verdict.decision.action, Action::deny) << c.members;
+    EXPECT_EQ(verdict.decision.rule, c.rule) << c.members;
+    if (*c.where != '\0') EXPECT_EQ(verdict.decision.where, c.where) << c.members;
+    EXPECT_EQ(verdict.body, "") << c.members;
+  }
+}
+
+TEST(OpenAiBody, DeniesToolsThatTheVendorRuns) {
+  expect_denied({
       {R"("tools":[{"type":"web_search"}])", "server-side tool", "$.tools[0].type"},
       {R"("tools":[{"type":"web_search_preview"}])", "server-side tool", "$.tools[0].type"},
       {R"("tools":[{"type":"file_search","vector_store_ids":[]}])", "server-side tool", "$.tools[0].type"},
@@ -47,6 +58,11 @@ TEST(OpenAiBody, DeniesWhatTheVendorWouldDoForTheBox) {
        "$.input[0].tools[0].type"},
       {input(R"({"type":"tool_search_output","tools":[{"type":"mcp"}]})"), "server-side tool",
        "$.input[0].tools[0].type"},
+  });
+}
+
+TEST(OpenAiBody, DeniesWhatTheVendorWouldFetchKeepOrRecall) {
+  expect_denied({
       {input(R"({"type":"item_reference","id":"x"})"), "stored item", "$.input[0].type"},
       {input(R"({"type":"web_search_call"})"), "item type", "$.input[0].type"},
       {input(R"({"type":"mcp_call"})"), "item type", "$.input[0].type"},
@@ -79,14 +95,7 @@ TEST(OpenAiBody, DeniesWhatTheVendorWouldDoForTheBox) {
       {R"("client_metadata":{"session_id":")" + std::string(200, 's') + "\"}", "value",
        "$.client_metadata.session_id"},
       {R"("max_tool_calls":1)", "unknown key", "$.max_tool_calls"},
-  };
-  for (const Case& c : cases) {
-    BodyVerdict verdict = judge_body(policy(), body(c.members));
-    EXPECT_EQ(verdict.decision.action, Action::deny) << c.members;
-    EXPECT_EQ(verdict.decision.rule, c.rule) << c.members;
-    if (*c.where != '\0') EXPECT_EQ(verdict.decision.where, c.where) << c.members;
-    EXPECT_EQ(verdict.body, "") << c.members;
-  }
+  });
 }
 
 TEST(OpenAiBody, AllowsInlineImages) {
