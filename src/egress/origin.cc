@@ -34,7 +34,7 @@ bool is_host_name(std::string_view host) {
 // Plain parts only: nothing that two servers could read differently.
 bool is_prefix(std::string_view path) {
   constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~-";
-  if (path.size() > 256) return false;
+  if (path.size() > 256 || path.size() < 2 || path.back() == '/') return false;
   for (const std::string& part : split(path.substr(1), '/')) {
     if (part.empty() || part == "." || part == "..") return false;
     if (part.find_first_not_of(kPlain) != std::string::npos) return false;
