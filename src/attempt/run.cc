@@ -90,6 +90,9 @@ class Attempt {
     account_.result().agent.version = ready_.launch.version;
     account_.result().vendor_upstream =
         invocation_->egress == contract::Vendor::none ? "" : host_.config.anthropic.upstream;
+    if (invocation_->egress != contract::Vendor::none) {
+      account_.result().vendor_tools = host_.config.vendor(invocation_->egress).vendor_tools;
+    }
     if (step("admission", &Attempt::open_folder) && step("clone", &Attempt::clone) &&
         step("workspace", &Attempt::make_workspace) && step("box", &Attempt::start_box) &&
         step("egress", &Attempt::start_gateway) && step("settlement", &Attempt::watch_agent)) {
@@ -214,6 +217,7 @@ class Attempt {
     policy.upstream = host_.config.anthropic.upstream;
     policy.ca_bundle = host_.config.anthropic.ca_bundle;
     policy.models = {invocation_->model};
+    policy.vendor_tools = host_.config.vendor(invocation_->egress).vendor_tools;
     policy.max_requests = invocation_->limits.requests;
     policy.max_tokens = invocation_->limits.max_tokens;
     policy.run_as = ready_.boxes.run_as;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "contract/invocation.h"
@@ -13,14 +14,19 @@
 namespace cofferdam::contract {
 
 struct VendorConfig {
-  std::string upstream;        // "https://host[:port]" without a path
-  std::string ca_bundle;       // PEM file; empty: the system's
-  std::string credential_env;  // name of the variable that holds the key
+  std::string upstream;                        // "https://host[:port][/prefix]"
+  std::string ca_bundle;                       // PEM file; empty: the system's
+  std::string credential_env;                  // name of the variable that holds the key
+  std::vector<std::string> vendor_tools = {};  // server-side tools opted in to; the gateway knows which exist
 };
 
 struct Config {
   // [vendors.anthropic]
   VendorConfig anthropic{"https://api.anthropic.com", "", "ANTHROPIC_API_KEY"};
+  // [vendors.openai]
+  VendorConfig openai{"https://api.openai.com", "", "OPENAI_API_KEY"};
+  // Of a vendor that is none there is no configuration: never asked for.
+  const VendorConfig& vendor(Vendor name) const { return name == Vendor::openai ? openai : anthropic; }
   // [commit] author_name, author_email: author and committer of the change
   std::string author_name = "Cofferdam";
   std::string author_email = "cofferdam@localhost";

@@ -195,7 +195,8 @@ const char* backend_name(Backend backend) {
 }
 
 const char* vendor_name(Vendor vendor) {
-  return vendor == Vendor::anthropic ? "anthropic" : "none";
+  if (vendor == Vendor::anthropic) return "anthropic";
+  return vendor == Vendor::openai ? "openai" : "none";
 }
 
 Result<Invocation> build_invocation(InvocationFields fields) {

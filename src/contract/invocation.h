@@ -70,7 +70,7 @@ struct Limits {
 enum class Backend { native, docker };
 const char* backend_name(Backend backend);
 
-enum class Vendor { none, anthropic };
+enum class Vendor { none, anthropic, openai };
 const char* vendor_name(Vendor vendor);
 
 // The plain fields; Invocation wraps them so that nobody changes them after validation.

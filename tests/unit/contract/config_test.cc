@@ -28,6 +28,7 @@ TEST(Config, ReadsEveryKey) {
 upstream = "https://gateway.example:8443"
 ca_bundle = "/etc/ssl/internal.pem"
 credential_env = "GATEWAY_KEY"
+vendor_tools = ["web_search_20250305"]
 [commit]
 author_name = "Jörg Bot"
 author_email = "bot@example"
@@ -95,30 +96,34 @@ void expect_value(const char* table, const char* key, const std::vector<std::str
 }
 
 TEST(Config, UpstreamIsAnOrigin) {
-  expect_value(
-      "vendors.anthropic", "upstream",
-      {"'https://a'", "'https://a.b-c.example:1'", "'https://[::1]:65535'", "'https://127.0.0.1:8443'"},
-      {"''",
-       "'http://a'",
-       "'HTTPS://a'",
-       "'https://'",
-       "'https://a/'",
-       "'https://a/v1'",
-       "'https://u@a'",
-       "'https://u:p@a'",
-       "'https://a?x'",
-       "'https://a#x'",
-       "'https://a:'",
-       "'https://a:0'",
-       "'https://a:65536'",
-       "'https://a:1:2'",
-       "'https://a b'",
-       "\"https://a\\n\"",
-       "'https://-a'",
-       "'https://a..b'",
-       "'https://[::1'",
-       "'https://[x]'",
-       "7"});
+  expect_value("vendors.anthropic", "upstream",
+               {"'https://a/v1'", "'https://a:1/models/eu-1'", "'https://a'", "'https://a.b-c.example:1'",
+                "'https://[::1]:65535'", "'https://127.0.0.1:8443'"},
+               {"''",
+                "'http://a'",
+                "'HTTPS://a'",
+                "'https://'",
+                "'https://a/'",
+                "'https://a//v1'",
+                "'https://a/v1/'",
+                "'https://a/../v1'",
+                "'https://a/v%31'",
+                "'https://a/v1?x'",
+                "'https://u@a'",
+                "'https://u:p@a'",
+                "'https://a?x'",
+                "'https://a#x'",
+                "'https://a:'",
+                "'https://a:0'",
+                "'https://a:65536'",
+                "'https://a:1:2'",
+                "'https://a b'",
+                "\"https://a\\n\"",
+                "'https://-a'",
+                "'https://a..b'",
+                "'https://[::1'",
+                "'https://[x]'",
+                "7"});
 }
 
 TEST(Config, BranchPrefixIsAPartOfARef) {
@@ -135,6 +140,8 @@ TEST(Config, IdentsAndPathsAreClean) {
   expect_value("commit", "author_email", {"'a@b'"}, {"''", "'a b@c'", "'<a@b>'", "\"a@b\\r\""});
   expect_value("vendors.anthropic", "ca_bundle", {"''", "'/a'"}, {"'a'", "\"/a\\u0001\""});
   expect_value("vendors.anthropic", "credential_env", {"'A_1'", "'_a'"}, {"''", "'1A'", "'A=B'", "'A-B'"});
+  expect_value("vendors.openai", "vendor_tools", {"[]", "['web_search']"},
+               {"'web_search'", "[1]", "['']", "['Web']", "['a b']", "[['a']]"});
   expect_value("agents", "dir", {"''", "'/opt'"}, {"'opt'"});
   expect_value("agents.claude", "model", {"'m'"}, {"''", "'m m'"});
   expect_value("box", "uid", {"1", "2147483647"}, {"0", "-1", "2147483648", "'1'", "1.0"});
