@@ -160,6 +160,14 @@ bool is_branch_prefix(std::string_view text) {
   return true;
 }
 
+std::vector<TomlReader::Entry> vendor_entries(TomlReader* in, VendorConfig* out) {
+  return {
+      {"upstream", in->text(&out->upstream, is_upstream, "must be https://host or https://host:port")},
+      {"ca_bundle", in->text(&out->ca_bundle, is_path_or_empty, "must be an absolute path")},
+      {"credential_env", in->text(&out->credential_env, is_variable_name, "must be the name of a variable")},
+  };
+}
+
 void read_document(const toml::table& document, TomlReader* in, Config* out) {
   using Entry = TomlReader::Entry;
   std::vector<Entry> limits;
@@ -167,13 +175,6 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
     std::uint64_t* target = &(out->limits.*rule.field);
     limits.push_back({rule.key, in->integer(rule.min, rule.max, [target](std::uint64_t n) { *target = n; })});
   }
-  const std::vector<Entry> anthropic{
-      {"upstream",
-       in->text(&out->anthropic.upstream, is_upstream, "must be https://host or https://host:port")},
-      {"ca_bundle", in->text(&out->anthropic.ca_bundle, is_path_or_empty, "must be an absolute path")},
-      {"credential_env",
-       in->text(&out->anthropic.credential_env, is_variable_name, "must be the name of a variable")},
-  };
   const std::vector<Entry> commit{
       {"author_name",
        in->text(&out->author_name, is_author_name, "must be a name on one line without < and >")},
@@ -183,14 +184,18 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
   in->table(
       document, "",
       {
-          {"vendors", in->nested({{"anthropic", in->nested(anthropic)}})},
+          {"vendors", in->nested({{"anthropic", in->nested(vendor_entries(in, &out->anthropic))},
+                                  {"openai", in->nested(vendor_entries(in, &out->openai))}})},
           {"commit", in->nested(commit)},
           {"branch", in->nested({{"prefix", in->text(&out->branch_prefix, is_branch_prefix,
                                                      "must be a part of a branch name")}})},
           {"agents",
-           in->nested({{"dir", in->text(&out->agents_dir, is_path_or_empty, "must be an absolute path")},
-                       {"claude", in->nested({{"model", in->text(&out->claude_model, is_model,
-                                                                 "must be a model's name")}})}})},
+           in->nested(
+               {{"dir", in->text(&out->agents_dir, is_path_or_empty, "must be an absolute path")},
+                {"claude",
+                 in->nested({{"model", in->text(&out->claude_model, is_model, "must be a model's name")}})},
+                {"codex",
+                 in->nested({{"model", in->text(&out->codex_model, is_model, "must be a model's name")}})}})},
           {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)}})},
           {"deadlines", in->nested({{"total", in->duration(1, kMaxTotalMs, &out->deadlines.total)},
                                     {"grace", in->duration(0, kMaxGraceMs, &out->deadlines.grace)}})},
