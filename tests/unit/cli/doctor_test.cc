@@ -58,7 +58,7 @@ TEST(Doctor, HostChecksNameEachThingOnce) {
     names.push_back(row.name);
   }
   for (const char* name : {"kernel", "user-namespaces", "seccomp", "landlock", "memory", "git", "init",
-                           "agent claude", "credential", "state folder"}) {
+                           "agent claude", "agent codex", "credential", "state folder"}) {
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
   }
 }
