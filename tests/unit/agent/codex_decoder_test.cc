@@ -12,7 +12,7 @@ namespace {
 using contract::Phase;
 
 Decoded decode(const Texts& lines, Phase phase, int code = 0) {
-  return decode(lines, codex_fields(phase), code);
+  return decode_as(codex_fields(phase), lines, code);
 }
 
 TEST(CodexStream, EditAndRunInBothToolModes) {
@@ -116,13 +116,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(CodexDecoder, TheReasonOfAFailedTurnIsKept) {
   const Texts lines = {
-      R"({"type":"error","message":"Reconnecting... 1/2 (first)"})",
+      R"({"type":"error","message":"Reconnecting... 1/2"})",
       R"({"type":"turn.failed","error":{"message":"second"}})",
       R"({"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"All done!"}})",
       R"({"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}})"};
-EXPECT_EQ(decode(lines, Phase::question).verdict.reason, "second");
-EXPECT_EQ(decode({R"({"type":"turn.failed"})"}, Phase::question).verdict.reason,
-          "a failure without a reason");
+  EXPECT_EQ(decode(lines, Phase::question).verdict.reason, "second");
+  EXPECT_EQ(decode({R"({"type":"turn.failed"})"}, Phase::question).verdict.reason,
+            "a failure without a reason");
 }
 
 TEST(CodexDecoder, WithoutAnEndTheLastErrorIsNamed) {

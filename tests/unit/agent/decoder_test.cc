@@ -15,7 +15,7 @@ namespace {
 
 using contract::Phase;
 Decoded decode(const Texts& lines, Phase phase, int code = 0) {
-  return decode(lines, claude_fields(phase), code);
+  return decode_as(claude_fields(phase), lines, code);
 }
 
 TEST(ClaudeStream, EditAndRun) {

@@ -39,7 +39,7 @@ inline ExitStatus exit_with(int code) {
 }
 
 // Every event has to be one JSON object, whatever the lines hold.
-inline Decoded decode(const Texts& lines, const contract::InvocationFields& fields, int code) {
+inline Decoded decode_as(const contract::InvocationFields& fields, const Texts& lines, int code) {
   Decoded out;
   auto decoder = make_decoder(built(fields));
   for (const std::string& line : lines) {
