@@ -122,11 +122,6 @@ BodyVerdict judge_messages_body(const GatewayPolicy& policy, std::string_view by
   Denial denial;
   if (!body.is_object()) denial = deny("json", "$", 400);
   if (!denial) denial = check_model(policy, body);
-  if (policy.vendor == contract::Vendor::openai && !denial) {
-    verdict.decision = {Action::relay, 200, "responses", {}, false};
-    verdict.body = contract::canonical(body);
-    return verdict;
-  }
   if (!denial) denial = apply_token_ceiling(policy, &body, &verdict.max_tokens_lowered);
   if (!denial) denial = check_tools(body);
   if (!denial) denial = check_members(body);

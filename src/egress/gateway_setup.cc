@@ -27,7 +27,7 @@ Result<GatewayPolicy> decode_policy(std::string_view line) {
   contract::JsonFault fault;
   contract::ObjectReader in(json, "$", &fault);
   GatewayPolicy policy;
-  policy.vendor = static_cast<Vendor>(in.choice("vendor", {"none", "anthropic", "openai"}));
+  policy.vendor = in.choice("vendor", {"none", "anthropic"}) == 1 ? Vendor::anthropic : Vendor::none;
   policy.upstream = in.text("upstream", {1, 512});
   policy.ca_bundle = in.text("ca_bundle", {0, 4096});
   policy.models = in.texts("models", 0, 64, {1, 256});

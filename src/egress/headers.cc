@@ -35,7 +35,7 @@ std::vector<HeaderField> vendor_fields(const RequestHead& head) {
 
 Secret vendor_request_head(const Origin& origin, std::string_view target,
                            const std::vector<HeaderField>& fields, const Secret& credential,
-                           std::size_t body_bytes, bool bearer) {
+                           std::size_t body_bytes) {
   std::string text = "POST " + std::string(target) + " HTTP/1.1\r\nhost: " + origin.authority() + "\r\n";
   for (const HeaderField& field : fields) text += field.name + ": " + field.value + "\r\n";
   text +=
@@ -43,7 +43,7 @@ Secret vendor_request_head(const Origin& origin, std::string_view target,
       std::to_string(body_bytes) + "\r\n";
   // Reserved before the credential goes in: growth would leave a copy behind.
   text.reserve(text.size() + credential.view().size() + 32);
-  text.append(bearer ? "authorization: Bearer " : "x-api-key: ").append(credential.view()).append("\r\n\r\n");
+  text.append("x-api-key: ").append(credential.view()).append("\r\n\r\n");
   Secret out(text);
   wipe_string(&text);
   return out;

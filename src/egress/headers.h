@@ -16,10 +16,10 @@ namespace cofferdam::egress {
 // list.
 std::vector<HeaderField> vendor_fields(const RequestHead& head);
 // The whole head of the vendor's request, the real credential in it; the content type is ours, as the body
-// is. `bearer`: the credential goes into Authorization instead of x-api-key.
+// is.
 Secret vendor_request_head(const Origin& origin, std::string_view target,
                            const std::vector<HeaderField>& fields, const Secret& credential,
-                           std::size_t body_bytes, bool bearer = false);
+                           std::size_t body_bytes);
 
 // Whether a field of the vendor's answer is shown to the box. `name` in lower case.
 bool response_field_allowed(std::string_view name);

@@ -24,7 +24,6 @@ struct Route {
 // there.
 constexpr Route kRoutes[] = {
     {"messages", Vendor::anthropic, "POST", "/v1/messages", {"", "beta=true"}, Action::relay},
-    {"responses", Vendor::openai, "POST", "/v1/responses", {"", ""}, Action::relay},
     {kPresenceRule, Vendor::anthropic, "HEAD", "/", {"", ""}, Action::answer_ok},
 };
 

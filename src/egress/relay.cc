@@ -69,7 +69,7 @@ class Relay {
 
 asio::awaitable<VendorFailure> Relay::send(const GatewaySetup* setup) {
   Secret head = vendor_request_head(setup->origin, request_->target, request_->fields, setup->credential,
-                                    request_->body.size(), setup->policy.vendor == contract::Vendor::openai);
+                                    request_->body.size());
   std::array<asio::const_buffer, 2> buffers{asio::buffer(head.view()), asio::buffer(request_->body)};
   error_code ec;
   call_->stream().next_layer().expires_after(kSendLimit);

@@ -269,8 +269,7 @@ asio::awaitable<Session::Next> Session::exchange(Request* request, std::string b
 
 asio::awaitable<Session::Next> Session::close_exchange(Request* request, const Exchange* exchange,
                                                        bool lowered) {
-  const bool openai = shared_->setup->policy.vendor == contract::Vendor::openai;
-  std::string rule = openai ? "responses" : "messages";
+  std::string rule = "messages";
   std::string notes = lowered ? "max_tokens lowered" : "";
   if (exchange->failure != VendorFailure::none) {
     notes += notes.empty() ? "" : ", ";

@@ -71,11 +71,6 @@ void UsageScanner::end_line() {
     if (event && event->is_object()) {
       auto message = event->find("message");
       if (event->value("type", Json()) == "message_delta") take(*event, &usage_);
-      auto response = event->find("response");
-      if (event->value("type", Json()) == "response.completed" && response != event->end() &&
-          response->is_object()) {
-        take(*response, &usage_);
-      }
       if (event->value("type", Json()) == "message_start" && message != event->end() &&
           message->is_object()) {
         take(*message, &usage_);
