@@ -36,6 +36,8 @@ struct Config {
   std::string agents_dir;
   // [agents.claude] model
   std::string claude_model = "claude-sonnet-5";
+  // [agents.codex] model
+  std::string codex_model = "gpt-6.2-sol";
   // [box] uid: the unprivileged host uid and gid that a supervisor started as root becomes for every box
   std::uint32_t box_uid = 65533;
   // [deadlines] total = "30m", grace = "5s"; [limits] with the keys of Limits

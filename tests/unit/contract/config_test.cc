@@ -18,6 +18,9 @@ TEST(Config, EmptyIsTheDefaults) {
   auto decoded = decode_config("# nothing\n", "config.toml");
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->anthropic.upstream, "https://api.anthropic.com");
+  EXPECT_EQ(decoded->openai.upstream, "https://api.openai.com");
+  EXPECT_EQ(decoded->openai.credential_env, "OPENAI_API_KEY");
+  EXPECT_EQ(decoded->codex_model, "gpt-6.2-sol");
   EXPECT_EQ(decoded->branch_prefix, "cofferdam");
   EXPECT_TRUE(decoded->limits == Limits{});
 }
@@ -29,6 +32,10 @@ upstream = "https://gateway.example:8443"
 ca_bundle = "/etc/ssl/internal.pem"
 credential_env = "GATEWAY_KEY"
 vendor_tools = ["web_search_20250305"]
+[vendors.openai]
+upstream = "https://openai.example"
+ca_bundle = "/etc/ssl/openai.pem"
+credential_env = "OTHER_KEY"
 [commit]
 author_name = "Jörg Bot"
 author_email = "bot@example"
@@ -38,6 +45,8 @@ prefix = "team/agents"
 dir = "/opt/agents"
 [agents.claude]
 model = "claude-x[1m]"
+[agents.codex]
+model = "gpt-x"
 [box]
 uid = 1234
 [deadlines]
@@ -52,6 +61,11 @@ requests = 7
   EXPECT_EQ(decoded->anthropic.upstream, "https://gateway.example:8443");
   EXPECT_EQ(decoded->anthropic.ca_bundle, "/etc/ssl/internal.pem");
   EXPECT_EQ(decoded->anthropic.credential_env, "GATEWAY_KEY");
+  EXPECT_EQ(decoded->vendor(Vendor::openai).upstream, "https://openai.example");
+  EXPECT_EQ(decoded->vendor(Vendor::openai).ca_bundle, "/etc/ssl/openai.pem");
+  EXPECT_EQ(decoded->vendor(Vendor::openai).credential_env, "OTHER_KEY");
+  EXPECT_EQ(decoded->vendor(Vendor::anthropic).credential_env, "GATEWAY_KEY");
+  EXPECT_EQ(decoded->codex_model, "gpt-x");
   EXPECT_EQ(decoded->author_name, "Jörg Bot");
   EXPECT_EQ(decoded->author_email, "bot@example");
   EXPECT_EQ(decoded->branch_prefix, "team/agents");
@@ -144,6 +158,9 @@ TEST(Config, IdentsAndPathsAreClean) {
                {"'web_search'", "[1]", "['']", "['Web']", "['a b']", "[['a']]"});
   expect_value("agents", "dir", {"''", "'/opt'"}, {"'opt'"});
   expect_value("agents.claude", "model", {"'m'"}, {"''", "'m m'"});
+  expect_value("agents.codex", "model", {"'m'"}, {"''", "'m m'"});
+  expect_value("vendors.openai", "upstream", {"'https://a:1'", "'https://a/v1'"},
+               {"'http://a'", "'https://a/?q'"});
   expect_value("box", "uid", {"1", "2147483647"}, {"0", "-1", "2147483648", "'1'", "1.0"});
 }
 
