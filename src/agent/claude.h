@@ -36,9 +36,4 @@ struct ClaudeAccount {
 };
 Verdict claude_verdict(const ClaudeAccount& account, contract::Phase phase, const ExitStatus& exit);
 
-// Members of hostile objects: the value, or nothing of that type.
-std::string text_member(const contract::Json& object, const char* key);
-std::uint64_t count_member(const contract::Json& object, const char* key);
-const contract::Json& member(const contract::Json& object, const char* key);  // null when absent
-
 }  // namespace cofferdam::agent

@@ -1,25 +1,9 @@
 #include "agent/claude.h"
+#include "agent/event_data.h"
 
 namespace cofferdam::agent {
 
 using contract::Json;
-
-const Json& member(const Json& object, const char* key) {
-  static const Json kNull;
-  if (!object.is_object()) return kNull;
-  auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
-
-std::string text_member(const Json& object, const char* key) {
-  const Json& value = member(object, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
-std::uint64_t count_member(const Json& object, const char* key) {
-  const Json& value = member(object, key);
-  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
-}
 
 namespace {
 

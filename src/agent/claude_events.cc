@@ -1,45 +1,15 @@
 #include "agent/claude.h"
+#include "agent/event_data.h"
 
 namespace cofferdam::agent {
 namespace {
 
-using contract::canonical;
 using contract::Json;
 using contract::json_count;
 using contract::json_text;
 
-constexpr std::size_t kMaxTextBytes = 32U << 10U;
-constexpr std::size_t kMaxNameBytes = 256;
 constexpr std::size_t kMaxBlocks = 64;  // of one message; the CLI sends one
 constexpr std::size_t kMaxNames = 64;
-constexpr const char* kTruncated = "truncated";
-
-AgentEvent make_event(const char* kind, const Json& data) {
-  AgentEvent event;
-  event.kind = kind;
-  event.data = canonical(data);
-  return event;
-}
-
-// Sets data[key], and says so when the text did not fit.
-void put_text(Json* data, const char* key, const std::string& text) {
-  (*data)[key] = json_text(text, kMaxTextBytes);
-  if (text.size() > kMaxTextBytes) (*data)[kTruncated] = true;
-}
-
-void put_name(Json* data, const char* key, const Json& from, const char* from_key) {
-  (*data)[key] = json_text(text_member(from, from_key), kMaxNameBytes);
-}
-
-// A tool's input as it is when it is small, otherwise the beginning of its encoding.
-void put_input(Json* data, const Json& input) {
-  const std::string encoded = canonical(input);
-  if (encoded.size() <= kMaxTextBytes) {
-    (*data)["input"] = input;
-  } else {
-    put_text(data, "input_text", encoded);
-  }
-}
 
 // The text of a tool's result: a string, or blocks of which the textual ones count.
 std::string content_text(const Json& content) {
@@ -76,12 +46,6 @@ AgentEvent retry(const Json& message) {
   data["status"] = status == 0 ? Json() : json_count(status);
   put_name(&data, "error", message, "error");
   return make_event("retry", data);
-}
-
-AgentEvent warning(const std::string& what) {
-  Json data = Json::object();
-  put_text(&data, "text", what);
-  return make_event("warning", data);
 }
 
 std::vector<AgentEvent> system_events(const Json& message) {

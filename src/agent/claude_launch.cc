@@ -1,7 +1,5 @@
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "agent/claude.h"
+#include "agent/install.h"
 #include "base/text.h"
 #include "contract/plan_answer.h"
 
@@ -10,11 +8,6 @@ namespace {
 
 // The CLI looks only at the shape; the gateway strips it and sets the real one.
 constexpr const char* kPlaceholderKey = "sk-ant-api03-placeholder";
-
-bool is_executable(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & S_IXUSR) != 0;
-}
 
 std::vector<std::string> claude_argv(const contract::InvocationFields& fields) {
   // No settings of a user or project and no MCP server but ours: the repository's hooks would run otherwise.
@@ -55,12 +48,7 @@ Result<Launch> plan_claude_launch(const LaunchInput& input, std::vector<std::str
   Launch launch;
   launch.agent_dir = input.agents_dir + kClaudePackage;
   launch.version = kClaudeVersion;
-  if (!is_executable(launch.agent_dir + "/claude")) {
-    return make_error(
-        Code::missing_tool,
-        std::string("Claude Code ") + kClaudeVersion + " is not installed in " + input.agents_dir,
-        "run ./quickstart, or `npm ci --ignore-scripts` in the agents folder");
-  }
+  TRY_VOID(check_installed(launch, "Claude Code", {"claude"}, input.agents_dir));
   launch.argv = claude_argv(*input.invocation);
   launch.env = std::move(env);
   for (std::string& variable : anthropic_env(input.gateway_port)) launch.env.push_back(std::move(variable));

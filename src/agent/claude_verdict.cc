@@ -1,4 +1,5 @@
 #include "agent/claude.h"
+#include "agent/event_data.h"
 #include "base/text.h"
 #include "contract/plan_answer.h"
 

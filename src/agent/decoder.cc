@@ -1,6 +1,7 @@
 #include "agent/decoder.h"
 
 #include "agent/claude.h"
+#include "agent/codex.h"
 #include "contract/json.h"
 
 namespace cofferdam::agent {
@@ -38,6 +39,7 @@ class CommandDecoder final : public Decoder {
 
 std::unique_ptr<Decoder> make_decoder(const contract::Invocation& invocation) {
   if (invocation->agent.name == "claude") return make_claude_decoder(invocation->phase);
+  if (invocation->agent.name == "codex") return make_codex_decoder(invocation->phase);
   return std::make_unique<CommandDecoder>();
 }
 

@@ -1,6 +1,10 @@
 #include "agent/launch.h"
 
+#include <sys/stat.h>
+
 #include "agent/claude.h"
+#include "agent/codex.h"
+#include "agent/install.h"
 
 namespace cofferdam::agent {
 namespace {
@@ -19,13 +23,30 @@ Result<Launch> plan_command_launch(const LaunchInput& input) {
   launch.argv = input.invocation->agent.argv;
   launch.env = base_env();
   launch.stdin_text = input.invocation->prompt;
-  if (input.invocation->egress == contract::Vendor::anthropic) {
-    for (std::string& variable : anthropic_env(input.gateway_port)) launch.env.push_back(std::move(variable));
-  }
+  std::vector<std::string> gateway;
+  if (input.invocation->egress == contract::Vendor::anthropic) gateway = anthropic_env(input.gateway_port);
+  if (input.invocation->egress == contract::Vendor::openai) gateway = openai_env(input.gateway_port);
+  for (std::string& variable : gateway) launch.env.push_back(std::move(variable));
   return launch;
 }
 
+bool is_executable(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && (info.st_mode & S_IXUSR) != 0;
+}
+
 }  // namespace
+
+Status check_installed(const Launch& launch, const std::string& name,
+                       const std::vector<std::string>& programs, const std::string& agents_dir) {
+  for (const std::string& program : programs) {
+    if (is_executable(launch.agent_dir + "/" + program)) continue;
+    return make_error(Code::missing_tool,
+                      name + " " + launch.version + " is not installed in " + agents_dir + ": no " + program,
+                      "run ./quickstart, or `npm ci --ignore-scripts` in the agents folder");
+  }
+  return {};
+}
 
 Result<Launch> plan_launch(const LaunchInput& input) {
   const bool egress = input.invocation->egress != contract::Vendor::none;
@@ -33,6 +54,7 @@ Result<Launch> plan_launch(const LaunchInput& input) {
   const std::string& name = input.invocation->agent.name;
   if (name == "command") return plan_command_launch(input);
   if (name == "claude") return plan_claude_launch(input, base_env());
+  if (name == "codex") return plan_codex_launch(input, base_env());
   return make_error(Code::usage, "unknown agent \"" + name + "\"");
 }
 

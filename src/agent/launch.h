@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "contract/invocation.h"
+#include "contract/profile.h"
 
 namespace cofferdam::agent {
 
@@ -16,7 +17,8 @@ struct Launch {
   std::vector<std::string> env;  // "NAME=value"
   std::string stdin_text;
   std::string agent_dir;  // host folder to be mounted read-only at /opt/agent; empty: none
-  std::string version;    // as pinned in agents/package.json; empty for "command"
+  std::vector<contract::HomeFile> home_files;  // to be in HOME before it starts
+  std::string version;                         // as pinned in agents/package.json; empty for "command"
 };
 
 struct LaunchInput {

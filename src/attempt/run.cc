@@ -45,7 +45,7 @@ struct Readied {
 
 Result<std::string> find_credential(const Host& host, const Invocation& invocation) {
   if (invocation->egress == contract::Vendor::none) return std::string();
-  const std::string& name = host.config.anthropic.credential_env;
+  const std::string& name = host.config.vendor(invocation->egress).credential_env;
   const char* value = ::getenv(name.c_str());
   if (value != nullptr && *value != '\0') return std::string(value);
   return make_error(Code::config,
@@ -88,8 +88,11 @@ class Attempt {
   // The path of ARCHITECTURE.md. Each step leaves its event; the first that fails names the cause.
   void follow() {
     account_.result().agent.version = ready_.launch.version;
-    account_.result().vendor_upstream =
-        invocation_->egress == contract::Vendor::none ? "" : host_.config.anthropic.upstream;
+    if (invocation_->egress != contract::Vendor::none) {
+      const contract::VendorConfig& vendor = host_.config.vendor(invocation_->egress);
+      account_.result().vendor_upstream = vendor.upstream;
+      account_.result().vendor_tools = vendor.vendor_tools;
+    }
     if (step("admission", &Attempt::open_folder) && step("clone", &Attempt::clone) &&
         step("workspace", &Attempt::make_workspace) && step("box", &Attempt::start_box) &&
         step("egress", &Attempt::start_gateway) && step("settlement", &Attempt::watch_agent)) {
@@ -171,6 +174,7 @@ class Attempt {
     profile.work = contract::is_read_only(invocation_->phase) ? Access::read_only : Access::read_write;
     profile.metadata = Access::read_only;
     profile.agent_dir = ready_.launch.agent_dir;
+    profile.home_files = ready_.launch.home_files;
     profile.scratch_bytes = invocation_->limits.scratch_bytes;
     profile.scratch_inodes = invocation_->limits.scratch_inodes;
     profile.work_bytes = invocation_->limits.work_bytes;
@@ -211,9 +215,14 @@ class Attempt {
     if (invocation_->egress == contract::Vendor::none) return {};
     egress::GatewayPolicy policy;
     policy.vendor = invocation_->egress;
-    policy.upstream = host_.config.anthropic.upstream;
-    policy.ca_bundle = host_.config.anthropic.ca_bundle;
+    policy.credential_kind = invocation_->egress == contract::Vendor::openai
+                                 ? egress::CredentialKind::openai_api_key
+                                 : egress::CredentialKind::anthropic_api_key;
+    const contract::VendorConfig& vendor = host_.config.vendor(invocation_->egress);
+    policy.upstream = vendor.upstream;
+    policy.ca_bundle = vendor.ca_bundle;
     policy.models = {invocation_->model};
+    policy.vendor_tools = host_.config.vendor(invocation_->egress).vendor_tools;
     policy.max_requests = invocation_->limits.requests;
     policy.max_tokens = invocation_->limits.max_tokens;
     policy.run_as = ready_.boxes.run_as;

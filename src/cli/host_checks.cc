@@ -111,30 +111,50 @@ std::string manifest_text(const std::string& path, const char* outer, const char
   return first[inner].get<std::string>();
 }
 
-CheckRow claude_row(const std::string& agents_dir) {
-  static constexpr const char* kPackage = "@anthropic-ai/claude-code-linux-x64";
-  const std::string folder = agents_dir + "/node_modules/" + kPackage;
+struct AgentPlace {
+  const char* row;
+  const char* package;
+  const char* program;  // in the package's folder
+};
+constexpr AgentPlace kAgentPlaces[] = {
+    {"agent claude", "@anthropic-ai/claude-code-linux-x64", "/claude"},
+    {"agent codex", "@openai/codex-linux-x64", "/vendor/x86_64-unknown-linux-musl/bin/codex"},
+};
+
+// "0.171.0-linux-x64" of "npm:@openai/codex@0.171.0-linux-x64", which is a package under another name.
+std::string pinned_version(const std::string& dependency) {
+  return dependency.substr(starts_with(dependency, "npm:") ? dependency.rfind('@') + 1 : 0);
+}
+
+CheckRow agent_row(const AgentPlace& place, const std::string& agents_dir) {
+  const std::string folder = agents_dir + "/node_modules/" + place.package;
   const std::string remedy =
       fmt::format("install the pinned agents: npm ci --ignore-scripts in {}", agents_dir);
-  if (::access((folder + "/claude").c_str(), X_OK) != 0) {
-    return {"agent claude", CheckState::weaker,
-            fmt::format("not installed at {}: only --agent command works", folder), remedy};
-  }
-  const std::string version = manifest_text(folder + "/package.json", "version", nullptr);
-  const std::string pinned = manifest_text(agents_dir + "/package.json", "dependencies", kPackage);
-  if (!pinned.empty() && version != pinned) {
-    return {"agent claude", CheckState::weaker, fmt::format("version {}, pinned is {}", version, pinned),
+  if (::access((folder + place.program).c_str(), X_OK) != 0) {
+    return {place.row, CheckState::weaker, fmt::format("not installed at {}: only other agents work", folder),
             remedy};
   }
-  return {"agent claude", CheckState::ok, "version " + version};
+  const std::string version = manifest_text(folder + "/package.json", "version", nullptr);
+  const std::string pinned =
+      pinned_version(manifest_text(agents_dir + "/package.json", "dependencies", place.package));
+  if (!pinned.empty() && version != pinned) {
+    return {place.row, CheckState::weaker, fmt::format("version {}, pinned is {}", version, pinned), remedy};
+  }
+  return {place.row, CheckState::ok, "version " + version};
 }
 
 CheckRow credential_row(const contract::Config& config) {
-  const std::string& name = config.anthropic.credential_env;
-  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): no thread of ours sets it
-  if (value != nullptr && *value != '\0') return {"credential", CheckState::ok, name + " is set (not tried)"};
-  return {"credential", CheckState::weaker, name + " is not set: only --agent command works",
-          "set it to the key of your account"};
+  std::vector<std::string> set;
+  std::vector<std::string> missing;
+  for (const contract::VendorConfig* vendor : {&config.anthropic, &config.openai}) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread of ours sets it
+    const char* value = std::getenv(vendor->credential_env.c_str());
+    (value != nullptr && *value != '\0' ? set : missing).push_back(vendor->credential_env);
+  }
+  if (!set.empty()) return {"credential", CheckState::ok, join(set, " and ") + " is set (not tried)"};
+  return {"credential", CheckState::weaker,
+          join(missing, " and ") + " are not set: only --agent command works",
+          "set the one of your agent's vendor to the key of your account"};
 }
 
 CheckRow state_row(const Environment& environment) {
@@ -161,7 +181,8 @@ std::vector<CheckRow> needed_rows(const contract::Config& config) {
 std::vector<CheckRow> attempt_rows(const Environment& environment, const contract::Config& config) {
   const auto exe_dir = executable_dir();
   const std::string agents_dir = find_agents_dir(environment, config, exe_dir ? *exe_dir : "/");
-  return {memory_row(config), claude_row(agents_dir), credential_row(config), state_row(environment)};
+  return {memory_row(config), agent_row(kAgentPlaces[0], agents_dir), agent_row(kAgentPlaces[1], agents_dir),
+          credential_row(config), state_row(environment)};
 }
 
 }  // namespace cofferdam::cli

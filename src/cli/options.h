@@ -17,7 +17,7 @@ struct RunOptions {
   std::string repository = ".";
   std::string base = "HEAD";
   std::string backend = "native";
-  std::string egress;  // "", "none", "anthropic"
+  std::string egress;  // "", "none", "anthropic", "openai"
   std::optional<std::string> attempt_id;
   std::optional<std::string> model;
   std::optional<std::string> deadline;

@@ -13,7 +13,7 @@ constexpr const char* kFooter = R"(
 Examples:
   cofferdam run "make the failing test pass"
   cofferdam plan --model claude-sonnet-5 "split the parser into two files"
-  cofferdam ask --repo ~/src/app "where is the retry logic?"
+  cofferdam ask --repo ~/src/app --agent codex "where is the retry logic?"
   cofferdam run --agent command -- make test
   cofferdam exec - < invocation.json
   cofferdam diff 20261130-3f9a2c71d0 | git apply --stat
@@ -56,8 +56,8 @@ constexpr RunVerb kRunVerbs[] = {
 
 void add_run_verb(CLI::App* app, const RunVerb& verb, RunOptions* options) {
   CLI::App* sub = app->add_subcommand(verb.name, verb.description);
-  sub->add_option("--agent", options->agent, "claude, or command: any program, given behind --")
-      ->check(CLI::IsMember({"claude", "command"}))
+  sub->add_option("--agent", options->agent, "claude, codex, or command: any program, given behind --")
+      ->check(CLI::IsMember({"claude", "codex", "command"}))
       ->capture_default_str();
   sub->add_option("--repo", options->repository, "the git repository")
       ->type_name("DIR")
@@ -74,7 +74,7 @@ void add_run_verb(CLI::App* app, const RunVerb& verb, RunOptions* options) {
       ->type_name("TIME");
   sub->add_option("--egress", options->egress,
                   "for --agent command: the vendor that it may reach (default: none)")
-      ->check(CLI::IsMember({"none", "anthropic"}));
+      ->check(CLI::IsMember({"none", "anthropic", "openai"}));
   sub->add_option("--attempt-id", options->attempt_id, "an id of your own; it can be used once, ever")
       ->type_name("ID");
   add_config(sub, &options->config);

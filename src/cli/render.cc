@@ -142,7 +142,10 @@ std::string account_lines(const ResultRecord& result) {
     out += labelled("weaker", fmt::format("{}: not enforced{}{}", one_line(control.name),
                                           control.proof.empty() ? "" : ", ", one_line(control.proof)));
   }
-  if (!result.vendor_upstream.empty() && result.vendor_upstream != contract::Config{}.anthropic.upstream) {
+  const contract::Config usual;
+  const bool is_usual =
+      result.vendor_upstream == usual.anthropic.upstream || result.vendor_upstream == usual.openai.upstream;
+  if (!result.vendor_upstream.empty() && !is_usual) {
     out += labelled("vendor", "stand-in or internal gateway: " + one_line(result.vendor_upstream));
   }
   return out;

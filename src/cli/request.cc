@@ -3,6 +3,15 @@
 namespace cofferdam::cli {
 namespace {
 
+// An agent has its vendor; a command is given one, or none.
+contract::Vendor request_vendor(const RunOptions& options) {
+  if (options.agent != "command") return contract::agent_vendor(options.agent);
+  for (contract::Vendor vendor : {contract::Vendor::anthropic, contract::Vendor::openai}) {
+    if (options.egress == contract::vendor_name(vendor)) return vendor;
+  }
+  return contract::Vendor::none;
+}
+
 Status check_agent_flags(const RunOptions& options, const std::string& prompt) {
   if (options.backend != "native") {
     return make_error(Code::unsupported_host, "the backend \"docker\" is not in this version",
@@ -13,8 +22,8 @@ Status check_agent_flags(const RunOptions& options, const std::string& prompt) {
       return make_error(Code::usage, "--agent command needs a program",
                         "write it behind --, as in: cofferdam run --agent command -- make test");
     }
-    if (options.model && options.egress != "anthropic") {
-      return make_error(Code::usage, "--model means nothing for a command without --egress anthropic");
+    if (options.model && request_vendor(options) == contract::Vendor::none) {
+      return make_error(Code::usage, "--model means nothing for a command without --egress VENDOR");
     }
     return {};
   }
@@ -22,8 +31,9 @@ Status check_agent_flags(const RunOptions& options, const std::string& prompt) {
     return make_error(Code::usage, "a PROMPT is missing",
                       "give one in quotes, or - to read it from standard input");
   }
-  if (options.egress == "none") {
-    return make_error(Code::usage, "the agent \"" + options.agent + "\" cannot work with --egress none",
+  if (!options.egress.empty() && options.egress != contract::vendor_name(request_vendor(options))) {
+    return make_error(Code::usage,
+                      "the agent \"" + options.agent + "\" cannot work with --egress " + options.egress,
                       "leave --egress out: it reaches its vendor's API and nothing else");
   }
   return {};
@@ -46,9 +56,11 @@ Result<contract::InvocationFields> request_fields(const RunOptions& options, con
     fields.deadlines.total = *total;
   }
   fields.limits = config.limits;
-  if (options.agent != "command" || options.egress == "anthropic") {
-    fields.egress = contract::Vendor::anthropic;
-    fields.model = options.model ? *options.model : config.claude_model;
+  fields.egress = request_vendor(options);
+  if (fields.egress != contract::Vendor::none) {
+    const std::string& usual =
+        fields.egress == contract::Vendor::openai ? config.codex_model : config.claude_model;
+    fields.model = options.model ? *options.model : usual;
   }
   return fields;
 }

@@ -14,6 +14,7 @@
 namespace cofferdam::contract {
 namespace {
 
+constexpr std::size_t kMaxNames = 64;
 constexpr std::size_t kMaxConfigBytes = 1U << 20U;
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -78,6 +79,19 @@ class TomlReader {
       *out = *parsed;
     };
   }
+  Handler names(std::vector<std::string>* out, Check valid, const char* problem) {
+    return [this, out, valid, problem](const toml::node& node, const std::string& name) {
+      const toml::array* values = node.as_array();
+      if (values == nullptr) return fail(node, name, "must be an array");
+      if (values->size() > kMaxNames) return fail(node, name, fmt::format("has more than {}", kMaxNames));
+      out->clear();
+      for (const toml::node& value : *values) {
+        const auto* text = value.as_string();
+        if (text == nullptr || !valid(text->get())) return fail(value, name, problem);
+        out->push_back(text->get());
+      }
+    };
+  }
   Handler nested(std::vector<Entry> entries) {
     return [this, entries = std::move(entries)](const toml::node& node, const std::string& name) {
       table(node, name, entries);
@@ -116,11 +130,25 @@ bool is_host(std::string_view text) {
   return only_of(text, std::string(kLetters) + std::string(kDigits) + ".-");
 }
 
-// "https://host[:port]" and nothing behind it: user, path and query would be sent or dropped unseen.
+// "/part[/part]" of plain characters: what two servers could read differently is none.
+bool is_prefix(std::string_view path) {
+  if (path.size() > 256) return false;
+  for (const std::string& part : split(path.substr(1), '/')) {
+    if (part.empty() || part == "." || part == "..") return false;
+    if (!only_of(part, std::string(kLetters) + std::string(kDigits) + "._~-")) return false;
+  }
+  return path.size() > 1 && path.back() != '/';
+}
+
+// "https://host[:port][/prefix]" and nothing behind it: user and query would be sent or dropped unseen.
 bool is_upstream(std::string_view text) {
   constexpr std::string_view kScheme = "https://";
   if (!starts_with(text, kScheme)) return false;
   text.remove_prefix(kScheme.size());
+  if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
+    if (!is_prefix(text.substr(slash))) return false;
+    text = text.substr(0, slash);
+  }
   const std::size_t bracket = text.find(']');
   const std::size_t colon = text.find(':', bracket == std::string_view::npos ? 0 : bracket);
   if (colon == std::string_view::npos) return is_host(text);
@@ -160,6 +188,21 @@ bool is_branch_prefix(std::string_view text) {
   return true;
 }
 
+bool is_tool_name(std::string_view text) {
+  return !text.empty() && text.size() <= 64 &&
+         only_of(text, "abcdefghijklmnopqrstuvwxyz_" + std::string(kDigits));
+}
+
+std::vector<TomlReader::Entry> vendor_entries(TomlReader* in, VendorConfig* out) {
+  return {
+      {"upstream",
+       in->text(&out->upstream, is_upstream, "must be https://host[:port], with or without a path")},
+      {"ca_bundle", in->text(&out->ca_bundle, is_path_or_empty, "must be an absolute path")},
+      {"credential_env", in->text(&out->credential_env, is_variable_name, "must be the name of a variable")},
+      {"vendor_tools", in->names(&out->vendor_tools, is_tool_name, "must be names of the vendor's tools")},
+  };
+}
+
 void read_document(const toml::table& document, TomlReader* in, Config* out) {
   using Entry = TomlReader::Entry;
   std::vector<Entry> limits;
@@ -167,13 +210,6 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
     std::uint64_t* target = &(out->limits.*rule.field);
     limits.push_back({rule.key, in->integer(rule.min, rule.max, [target](std::uint64_t n) { *target = n; })});
   }
-  const std::vector<Entry> anthropic{
-      {"upstream",
-       in->text(&out->anthropic.upstream, is_upstream, "must be https://host or https://host:port")},
-      {"ca_bundle", in->text(&out->anthropic.ca_bundle, is_path_or_empty, "must be an absolute path")},
-      {"credential_env",
-       in->text(&out->anthropic.credential_env, is_variable_name, "must be the name of a variable")},
-  };
   const std::vector<Entry> commit{
       {"author_name",
        in->text(&out->author_name, is_author_name, "must be a name on one line without < and >")},
@@ -183,14 +219,18 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
   in->table(
       document, "",
       {
-          {"vendors", in->nested({{"anthropic", in->nested(anthropic)}})},
+          {"vendors", in->nested({{"anthropic", in->nested(vendor_entries(in, &out->anthropic))},
+                                  {"openai", in->nested(vendor_entries(in, &out->openai))}})},
           {"commit", in->nested(commit)},
           {"branch", in->nested({{"prefix", in->text(&out->branch_prefix, is_branch_prefix,
                                                      "must be a part of a branch name")}})},
           {"agents",
-           in->nested({{"dir", in->text(&out->agents_dir, is_path_or_empty, "must be an absolute path")},
-                       {"claude", in->nested({{"model", in->text(&out->claude_model, is_model,
-                                                                 "must be a model's name")}})}})},
+           in->nested(
+               {{"dir", in->text(&out->agents_dir, is_path_or_empty, "must be an absolute path")},
+                {"claude",
+                 in->nested({{"model", in->text(&out->claude_model, is_model, "must be a model's name")}})},
+                {"codex",
+                 in->nested({{"model", in->text(&out->codex_model, is_model, "must be a model's name")}})}})},
           {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)}})},
           {"deadlines", in->nested({{"total", in->duration(1, kMaxTotalMs, &out->deadlines.total)},
                                     {"grace", in->duration(0, kMaxGraceMs, &out->deadlines.grace)}})},

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "contract/invocation.h"
@@ -13,14 +14,19 @@
 namespace cofferdam::contract {
 
 struct VendorConfig {
-  std::string upstream;        // "https://host[:port]" without a path
-  std::string ca_bundle;       // PEM file; empty: the system's
-  std::string credential_env;  // name of the variable that holds the key
+  std::string upstream;                        // "https://host[:port][/prefix]"
+  std::string ca_bundle;                       // PEM file; empty: the system's
+  std::string credential_env;                  // name of the variable that holds the key
+  std::vector<std::string> vendor_tools = {};  // server-side tools opted in to; the gateway knows which exist
 };
 
 struct Config {
   // [vendors.anthropic]
   VendorConfig anthropic{"https://api.anthropic.com", "", "ANTHROPIC_API_KEY"};
+  // [vendors.openai]
+  VendorConfig openai{"https://api.openai.com", "", "OPENAI_API_KEY"};
+  // Of a vendor that is none there is no configuration: never asked for.
+  const VendorConfig& vendor(Vendor name) const { return name == Vendor::openai ? openai : anthropic; }
   // [commit] author_name, author_email: author and committer of the change
   std::string author_name = "Cofferdam";
   std::string author_email = "cofferdam@localhost";
@@ -30,6 +36,8 @@ struct Config {
   std::string agents_dir;
   // [agents.claude] model
   std::string claude_model = "claude-sonnet-5";
+  // [agents.codex] model
+  std::string codex_model = "gpt-6.2-sol";
   // [box] uid: the unprivileged host uid and gid that a supervisor started as root becomes for every box
   std::uint32_t box_uid = 65533;
   // [deadlines] total = "30m", grace = "5s"; [limits] with the keys of Limits

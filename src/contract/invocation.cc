@@ -76,15 +76,16 @@ class Rules {
 
   void agent() {
     const AgentSpec& agent = fields_.agent;
-    const bool known = agent.name == "claude" || agent.name == "command";
-    require(known, "$.agent.name", "must be one of \"claude\", \"command\"");
+    const Vendor vendor = agent_vendor(agent.name);
+    require(agent.name == "command" || vendor != Vendor::none, "$.agent.name",
+            "must be one of \"claude\", \"codex\", \"command\"");
     if (agent.name == "command") {
       argv(agent.argv, "$.agent.argv");
     } else {
       require(agent.argv.empty(), "$.agent.argv", "is only for the agent \"command\"");
     }
-    require(agent.name != "claude" || fields_.egress == Vendor::anthropic, "$.egress",
-            "must be \"anthropic\" for the agent \"claude\"");
+    require(vendor == Vendor::none || fields_.egress == vendor, "$.egress",
+            fmt::format("must be \"{}\" for the agent \"{}\"", vendor_name(vendor), agent.name));
   }
 
   void clone() {
@@ -195,7 +196,13 @@ const char* backend_name(Backend backend) {
 }
 
 const char* vendor_name(Vendor vendor) {
-  return vendor == Vendor::anthropic ? "anthropic" : "none";
+  if (vendor == Vendor::anthropic) return "anthropic";
+  return vendor == Vendor::openai ? "openai" : "none";
+}
+
+Vendor agent_vendor(std::string_view agent) {
+  if (agent == "claude") return Vendor::anthropic;
+  return agent == "codex" ? Vendor::openai : Vendor::none;
 }
 
 Result<Invocation> build_invocation(InvocationFields fields) {

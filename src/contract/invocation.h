@@ -22,7 +22,7 @@ inline constexpr std::size_t kMaxPromptBytes = 1U << 20U;
 inline constexpr std::size_t kMaxArgvEntries = 4096;
 inline constexpr std::size_t kMaxArgBytes = 128U << 10U;
 
-// "claude", or "command" with an argv (any program, no agent). The version is recorded by the adapter.
+// "claude", "codex", or "command" with an argv (any program, no agent). The version is recorded by the adapter.
 struct AgentSpec {
   std::string name;
   std::vector<std::string> argv;  // only, and never empty, for "command"
@@ -70,8 +70,10 @@ struct Limits {
 enum class Backend { native, docker };
 const char* backend_name(Backend backend);
 
-enum class Vendor { none, anthropic };
+enum class Vendor { none, anthropic, openai };
 const char* vendor_name(Vendor vendor);
+// Whose API an agent of this name works with; none for "command" and for names that nobody has.
+Vendor agent_vendor(std::string_view agent);
 
 // The plain fields; Invocation wraps them so that nobody changes them after validation.
 struct InvocationFields {

@@ -118,7 +118,7 @@ Result<InvocationFields> parse_invocation_fields(std::string_view json) {
   if (auto deadlines = in.maybe_object("deadlines", Absent::allowed))
     out.deadlines = read_deadlines(*deadlines);
   if (auto limits = in.maybe_object("limits", Absent::allowed)) out.limits = read_limits(*limits);
-  out.egress = static_cast<Vendor>(optional_choice(&in, "egress", {"none", "anthropic"}));
+  out.egress = static_cast<Vendor>(optional_choice(&in, "egress", {"none", "anthropic", "openai"}));
   // An empty model in the fields means that there is none, which JSON says by null or by leaving it out.
   if (auto model = in.maybe_text("model", {1, kMaxModelBytes}, Absent::allowed)) out.model = *model;
   out.backend = static_cast<Backend>(optional_choice(&in, "backend", {"native", "docker"}));

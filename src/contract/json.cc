@@ -16,20 +16,41 @@ bool is_plain_key(std::string_view key) {
   return !key.empty() && key.size() <= 64 && key.find_first_not_of(kPlain) == std::string_view::npos;
 }
 
-enum class Strictness { strict, lenient };
+struct Rules {
+  bool keys_once = true;     // otherwise the last of duplicate keys wins
+  bool nul_allowed = false;  // U+0000 inside strings
+  bool exact = true;         // otherwise integers beyond 64 bits become doubles
+};
+constexpr Rules kStrict{true, false, true};
+constexpr Rules kLenient{false, true, false};
+constexpr Rules kForwarded{true, true, true};
+
+// A member whose key the frame has seen to be new, or to be overwritten.
+Json& put_member(Json* object, const std::string& key, Json value) {
+  return (*object)[key] = std::move(value);
+}
+// Looking for the key would be a search from the start of the list.
+OrderedJson& put_member(OrderedJson* object, const std::string& key, OrderedJson value) {
+  using List = std::vector<OrderedJson::object_t::value_type>;
+  List& members = object->get_ref<OrderedJson::object_t&>();
+  return members.emplace_back(key, std::move(value)).second;
+}
 
 // Builds the document from the parser's events. The library's own builder silently keeps the last of
 // duplicate keys and knows neither depth nor path.
-class Builder final : public nlohmann::json_sax<Json> {
+template <class Doc>
+class Builder final : public nlohmann::json_sax<Doc> {
  public:
-  Builder(std::size_t max_depth, Strictness strictness)
-      : max_depth_(max_depth), strict_(strictness == Strictness::strict) {}
+  using string_t = typename Doc::string_t;
+  using binary_t = typename Doc::binary_t;
 
-  bool null() override { return add(Json(nullptr)) != nullptr; }
-  bool boolean(bool value) override { return add(Json(value)) != nullptr; }
-  bool number_integer(number_integer_t value) override { return add(Json(value)) != nullptr; }
-  bool number_unsigned(number_unsigned_t value) override { return add(Json(value)) != nullptr; }
-  bool number_float(number_float_t value, const string_t& text) override;
+  Builder(std::size_t max_depth, Rules rules) : max_depth_(max_depth), rules_(rules) {}
+
+  bool null() override { return add(Doc(nullptr)) != nullptr; }
+  bool boolean(bool value) override { return add(Doc(value)) != nullptr; }
+  bool number_integer(std::int64_t value) override { return add(Doc(value)) != nullptr; }
+  bool number_unsigned(std::uint64_t value) override { return add(Doc(value)) != nullptr; }
+  bool number_float(double value, const string_t& text) override;
   bool string(string_t& value) override;
   bool binary(binary_t& value) override;
   bool start_object(std::size_t elements) override;
@@ -40,17 +61,18 @@ class Builder final : public nlohmann::json_sax<Json> {
   bool parse_error(std::size_t position, const std::string& last_token,
                    const nlohmann::json::exception& problem) override;
 
-  Json& root() { return root_; }
+  Doc& root() { return root_; }
   const JsonFault& fault() const { return fault_; }
 
  private:
   struct Frame {
-    Json* container;
+    Doc* container;
     std::string key;
+    std::set<std::string, std::less<>> seen;
   };
 
-  Json* add(Json value);
-  bool start(Json container);
+  Doc* add(Doc value);
+  bool start(Doc container);
   bool end() {
     frames_.pop_back();
     return true;
@@ -62,13 +84,14 @@ class Builder final : public nlohmann::json_sax<Json> {
   std::string path() const;
 
   std::size_t max_depth_;
-  bool strict_;
-  Json root_;
+  Rules rules_;
+  Doc root_;
   std::vector<Frame> frames_;
   JsonFault fault_;
 };
 
-Json* Builder::add(Json value) {
+template <class Doc>
+Doc* Builder<Doc>::add(Doc value) {
   if (frames_.empty()) {
     root_ = std::move(value);
     return &root_;
@@ -78,53 +101,60 @@ Json* Builder::add(Json value) {
     frame.container->push_back(std::move(value));
     return &frame.container->back();
   }
-  Json& slot = (*frame.container)[frame.key];
-  slot = std::move(value);
-  return &slot;
+  return &put_member(frame.container, frame.key, std::move(value));
 }
 
-bool Builder::start(Json container) {
+template <class Doc>
+bool Builder<Doc>::start(Doc container) {
   if (frames_.size() >= max_depth_) return refuse(fmt::format("nested deeper than {}", max_depth_));
-  frames_.push_back({add(std::move(container)), {}});
+  frames_.push_back({add(std::move(container)), {}, {}});
   return true;
 }
 
-bool Builder::start_object(std::size_t /*elements*/) {
-  return start(Json::object());
+template <class Doc>
+bool Builder<Doc>::start_object(std::size_t /*elements*/) {
+  return start(Doc::object());
 }
-bool Builder::start_array(std::size_t /*elements*/) {
-  return start(Json::array());
+template <class Doc>
+bool Builder<Doc>::start_array(std::size_t /*elements*/) {
+  return start(Doc::array());
 }
 
-bool Builder::number_float(number_float_t value, const string_t& text) {
+template <class Doc>
+bool Builder<Doc>::number_float(double value, const string_t& text) {
   // The lexer turns integers that do not fit into doubles: it would round what it was told.
-  if (strict_ && text.find_first_of(".eE") == std::string::npos) {
+  if (rules_.exact && text.find_first_of(".eE") == std::string::npos) {
     return refuse("an integer that does not fit 64 bits");
   }
   if (!std::isfinite(value)) return refuse("a number that does not fit a double");
-  return add(Json(value)) != nullptr;
+  return add(Doc(value)) != nullptr;
 }
 
-bool Builder::string(string_t& value) {
-  if (strict_ && value.find('\0') != std::string::npos) return refuse("a string that contains NUL");
-  return add(Json(std::move(value))) != nullptr;
+template <class Doc>
+bool Builder<Doc>::string(string_t& value) {
+  if (!rules_.nul_allowed && value.find('\0') != std::string::npos) {
+    return refuse("a string that contains NUL");
+  }
+  return add(Doc(std::move(value))) != nullptr;
 }
 
-bool Builder::binary(binary_t& /*value*/) {
+template <class Doc>
+bool Builder<Doc>::binary(binary_t& /*value*/) {
   return refuse("binary data");
 }
 
-bool Builder::key(string_t& name) {
+template <class Doc>
+bool Builder<Doc>::key(string_t& name) {
   Frame& frame = frames_.back();
   frame.key = name;
-  if (!strict_) return true;
+  if (!rules_.keys_once) return true;
   if (name.find('\0') != std::string::npos) return refuse("a key that contains NUL");
-  if (frame.container->contains(name)) return refuse("duplicate key");
-  return true;
+  return frame.seen.insert(name).second || refuse("duplicate key");
 }
 
-bool Builder::parse_error(std::size_t position, const std::string& /*last_token*/,
-                          const nlohmann::json::exception& problem) {
+template <class Doc>
+bool Builder<Doc>::parse_error(std::size_t position, const std::string& /*last_token*/,
+                               const nlohmann::json::exception& problem) {
   // 406: out_of_range, a number that is infinite as a double. The library's text quotes the input, ours does
   // not.
   if (problem.id == 406)
@@ -133,7 +163,8 @@ bool Builder::parse_error(std::size_t position, const std::string& /*last_token*
 }
 
 // Of the value that is being read: inside the innermost array it is not there yet.
-std::string Builder::path() const {
+template <class Doc>
+std::string Builder<Doc>::path() const {
   std::string out = "$";
   for (const Frame& frame : frames_) {
     if (frame.container->is_array()) {
@@ -145,8 +176,8 @@ std::string Builder::path() const {
   return out;
 }
 
-Result<Json> parse(std::string_view text, std::size_t max_bytes, std::size_t max_depth,
-                   Strictness strictness) {
+template <class Doc>
+Result<Doc> parse(std::string_view text, std::size_t max_bytes, std::size_t max_depth, Rules rules) {
   if (text.size() > max_bytes) {
     return make_error(Code::protocol, fmt::format("$: larger than {} bytes", max_bytes));
   }
@@ -156,8 +187,8 @@ Result<Json> parse(std::string_view text, std::size_t max_bytes, std::size_t max
   }
   if (starts_with(text, "\xEF\xBB\xBF"))
     return make_error(Code::protocol, "$: starts with a byte order mark");
-  Builder builder(max_depth, strictness);
-  const bool parsed = Json::sax_parse(text.begin(), text.end(), &builder);
+  Builder<Doc> builder(max_depth, rules);
+  const bool parsed = Doc::sax_parse(text.begin(), text.end(), &builder);
   if (builder.fault().failed()) return builder.fault().error();
   if (!parsed) return make_error(Code::protocol, "$: not JSON");
   return std::move(builder.root());
@@ -166,11 +197,19 @@ Result<Json> parse(std::string_view text, std::size_t max_bytes, std::size_t max
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, std::size_t max_bytes, std::size_t max_depth) {
-  return parse(text, max_bytes, max_depth, Strictness::strict);
+  return parse<Json>(text, max_bytes, max_depth, kStrict);
 }
 
 Result<Json> parse_json_lenient(std::string_view text, std::size_t max_bytes, std::size_t max_depth) {
-  return parse(text, max_bytes, max_depth, Strictness::lenient);
+  return parse<Json>(text, max_bytes, max_depth, kLenient);
+}
+
+Result<OrderedJson> parse_json_ordered(std::string_view text, std::size_t max_bytes, std::size_t max_depth) {
+  return parse<OrderedJson>(text, max_bytes, max_depth, kForwarded);
+}
+
+std::string in_order(const OrderedJson& value) {
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 std::string canonical(const Json& value) {

@@ -21,6 +21,8 @@
 namespace cofferdam::contract {
 
 using Json = nlohmann::json;
+// Members stay in the order in which they came; looking one up is a search from the start.
+using OrderedJson = nlohmann::ordered_json;
 
 inline constexpr std::size_t kMaxJsonDepth = 32;
 // The largest integer that every JSON reader holds exactly (RFC 8259, section 6).
@@ -34,6 +36,12 @@ Result<Json> parse_json(std::string_view text, std::size_t max_bytes, std::size_
 // let through and integers beyond 64 bits become doubles. What was read is hostile all the same.
 Result<Json> parse_json_lenient(std::string_view text, std::size_t max_bytes,
                                 std::size_t max_depth = kMaxJsonDepth);
+// For documents of others that we pass on: as strict as parse_json(), but U+0000 inside strings (not in keys)
+// is let through, since what programs print has it.
+Result<OrderedJson> parse_json_ordered(std::string_view text, std::size_t max_bytes,
+                                       std::size_t max_depth = kMaxJsonDepth);
+// No white space, UTF-8 as is, members in their order.
+std::string in_order(const OrderedJson& value);
 
 // Keys sorted by bytes, no white space, UTF-8 as is. Equal values have equal bytes. Invalid UTF-8 in strings
 // becomes U+FFFD.

@@ -21,6 +21,13 @@ struct StorageRef {
   int mntns_fd = -1;
 };
 
+// A file that the program finds in its HOME.
+struct HomeFile {
+  std::string name;  // relative to HOME; the folders on the way are made
+  std::string content;
+  bool operator==(const HomeFile&) const = default;
+};
+
 struct Profile {
   std::string kind;  // "prepare", "agent", "command", "snapshot", "collect": for messages and the account
   std::vector<std::string> argv;
@@ -32,6 +39,7 @@ struct Profile {
   Access output = Access::none;    // at /out: the snapshot's objects, the collected pack
   // A read-only folder of the agent's own files at /opt/agent; empty: none.
   std::string agent_dir;
+  std::vector<HomeFile> home_files;
   std::uint64_t scratch_bytes = 0;
   std::uint64_t scratch_inodes = 0;
   std::uint64_t work_bytes = 0;  // what the storage was bounded to: the probes compare

@@ -127,6 +127,7 @@ struct ResultRecord {
   ImageFacts image;
   std::string backend = "native";
   std::string vendor_upstream;  // where the gateway sent requests; empty without egress
+  std::vector<std::string> vendor_tools;  // server-side tools that the user had opted in to
   std::optional<CloneIdentity> clone;
   std::optional<CapturedContext> context;
   Timestamp created_at;

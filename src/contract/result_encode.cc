@@ -162,7 +162,7 @@ std::string encode_result(const ResultRecord& result) {
         {"reason", line_json(result.publication.reason)}}},
       {"parent", nullptr},
       {"setup_layer", nullptr},
-      {"vendor_tools", none},
+      {"vendor_tools", result.vendor_tools},
       {"shell", "sandboxed"},
       {"agent",
        {{"name", name_json(result.agent.name)},

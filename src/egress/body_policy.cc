@@ -3,134 +3,285 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "base/text.h"
 #include "contract/json.h"
+#include "egress/body_table.h"
 
 namespace cofferdam::egress {
 namespace {
 
-using contract::Json;
 using contract::json_path;
+using contract::OrderedJson;
+using contract::Vendor;
 using Denial = std::optional<Decision>;
 
-const Json* member(const Json& object, const char* key) {
-  auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
+// The vendor's own lower bound of a thinking budget.
+constexpr std::uint64_t kMinThinking = 1024;
+
+// Where the judge stands; becomes a path only when something is denied.
+struct Place {
+  const Place* parent = nullptr;
+  std::string_view key;
+  std::size_t index = 0;
+  bool in_array = false;
+
+  std::string path() const {
+    if (parent == nullptr) return "$";
+    return in_array ? json_path(parent->path(), index) : json_path(parent->path(), key);
+  }
+};
+
+Denial deny_at(std::string_view rule, const Place& place) {
+  return deny(std::string(rule), place.path());
 }
 
-bool is_text(const Json* value, std::string_view wanted) {
-  return value != nullptr && value->is_string() && value->get_ref<const std::string&>() == wanted;
+const std::string* text_of(const OrderedJson& value) {
+  return value.is_string() ? &value.get_ref<const std::string&>() : nullptr;
 }
 
-Denial check_model(const GatewayPolicy& policy, const Json& body) {
-  const Json* model = member(body, "model");
-  bool named = std::any_of(policy.models.begin(), policy.models.end(),
-                           [&](const std::string& allowed) { return is_text(model, allowed); });
-  if (named) return std::nullopt;
-  return deny("model", "$.model");
+// "opus[1m]" is how Claude Code is told to ask for "opus" with a beta flag.
+bool is_named_model(const GatewayPolicy& policy, const OrderedJson& value) {
+  const std::string* model = text_of(value);
+  return model != nullptr &&
+         std::any_of(policy.models.begin(), policy.models.end(), [&](const std::string& allowed) {
+           return *model == allowed || *model + "[1m]" == allowed;
+         });
+}
+
+bool is_inline_image(const OrderedJson& value) {
+  const std::string* url = text_of(value);
+  if (url == nullptr) return false;
+  for (std::string_view head : {"data:image/png;base64,", "data:image/jpeg;base64,", "data:image/gif;base64,",
+                                "data:image/webp;base64,"}) {
+    if (!starts_with(*url, head)) continue;
+    constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+    return url->find_first_not_of(kBase64, head.size()) == std::string::npos;
+  }
+  return false;
+}
+
+bool is_natural(const OrderedJson& value) {
+  return value.is_number_unsigned() && value.get<std::uint64_t>() >= 1;
+}
+
+// A value that needs no look at its members.
+bool fits_scalar(const GatewayPolicy& policy, const BodyChoice& choice, const OrderedJson& value) {
+  switch (choice.kind) {
+    case BodyKind::text:
+      return value.is_string() && text_of(value)->size() <= choice.max_bytes;
+    case BodyKind::word:
+      return value.is_string() && *text_of(value) == choice.word;
+    case BodyKind::boolean:
+      return value.is_boolean();
+    case BodyKind::yes:
+    case BodyKind::no:
+      return value.is_boolean() && value.get<bool>() == (choice.kind == BodyKind::yes);
+    case BodyKind::null:
+      return value.is_null();
+    case BodyKind::number:
+      return value.is_number();
+    case BodyKind::count:
+      return value.is_number_unsigned();
+    case BodyKind::any:
+      return true;
+    case BodyKind::image:
+      return is_inline_image(value);
+    case BodyKind::model:
+      return is_named_model(policy, value);
+    case BodyKind::ceiling:
+      return is_natural(value) && policy.max_tokens > 0;
+    case BodyKind::schema:
+    case BodyKind::object:
+    case BodyKind::denied:
+      return false;
+  }
+  return false;
+}
+
+// The parser bounds the depth, and with it every recursion here.
+class Judge {
+ public:
+  explicit Judge(const GatewayPolicy& policy) : policy_(policy) {}
+
+  Denial object(const OrderedJson& value, const BodyShape& shape, const Place& at) const;
+
+ private:
+  Denial value(const OrderedJson& value, const std::vector<BodyChoice>& choices, const Place& at) const;
+  Denial one(const OrderedJson& value, const BodyChoice& choice, const Place& at) const;
+  Denial member_of(const OrderedJson& value, const BodyFamilyTable& family, const Place& at) const;
+  Denial schema(const OrderedJson& value, const Place& at) const;
+  Denial mismatch(const std::vector<BodyChoice>& choices, const Place& at) const;
+  bool present(const BodyShape& shape) const;
+
+  const GatewayPolicy& policy_;
+};
+
+bool Judge::present(const BodyShape& shape) const {
+  if (shape.needs.empty()) return true;
+  return std::any_of(shape.needs.begin(), shape.needs.end(), [&](std::string_view tool) {
+    return std::find(policy_.vendor_tools.begin(), policy_.vendor_tools.end(), tool) !=
+           policy_.vendor_tools.end();
+  });
+}
+
+Denial Judge::object(const OrderedJson& value, const BodyShape& shape, const Place& at) const {
+  for (const auto& [key, inner] : value.get_ref<const OrderedJson::object_t&>()) {
+    const Place there{&at, key, 0, false};
+    auto known = shape.keys.find(key);
+    if (known == shape.keys.end()) return deny_at("unknown key", there);
+    if (Denial denial = this->value(inner, known->second, there)) return denial;
+  }
+  return std::nullopt;
+}
+
+// The denial is that of the alternative which was meant: the one for values of this JSON type.
+Denial Judge::value(const OrderedJson& value, const std::vector<BodyChoice>& choices, const Place& at) const {
+  for (const BodyChoice& choice : choices) {
+    if (choice.empty_array) {
+      if (value.is_array() && value.empty()) return std::nullopt;
+    } else if (choice.in_array) {
+      if (!value.is_array()) continue;
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        if (Denial denial = one(value[i], choice, {&at, {}, i, true})) return denial;
+      }
+      return std::nullopt;
+    } else if (fits_scalar(policy_, choice, value)) {
+      return std::nullopt;
+    } else if ((choice.kind == BodyKind::object || choice.kind == BodyKind::schema) && value.is_object()) {
+      return one(value, choice, at);
+    }
+  }
+  return mismatch(choices, at);
+}
+
+Denial Judge::mismatch(const std::vector<BodyChoice>& choices, const Place& at) const {
+  for (const BodyChoice& choice : choices) {
+    if (choice.kind == BodyKind::denied) return deny_at(choice.word, at);
+    if (choice.kind == BodyKind::model) return deny_at("model", at);
+    if (choice.kind == BodyKind::ceiling) return deny_at(at.key, at);
+    if (choice.kind == BodyKind::image) return deny_at("content source", at);
+    // An object was due and there is none: nobody can say of which type it would have been.
+    if (choice.family != nullptr && !choice.in_array) return deny_at(choice.family->family.rule, at);
+  }
+  return deny_at("value", at);
+}
+
+Denial Judge::one(const OrderedJson& value, const BodyChoice& choice, const Place& at) const {
+  if (choice.kind == BodyKind::schema) return schema(value, at);
+  if (choice.kind != BodyKind::object) {
+    return fits_scalar(policy_, choice, value) ? std::nullopt : deny_at("value", at);
+  }
+  if (choice.family != nullptr) return member_of(value, *choice.family, at);
+  if (!value.is_object()) return deny_at("value", at);
+  // A shape that is asked for by its full name is told by its type all the same.
+  auto typed = choice.shape->keys.find("type");
+  if (typed != choice.shape->keys.end() && !value.contains("type")) {
+    return deny_at("value", {&at, "type", 0, false});
+  }
+  return object(value, *choice.shape, at);
+}
+
+Denial Judge::member_of(const OrderedJson& value, const BodyFamilyTable& family, const Place& at) const {
+  if (!value.is_object()) return deny_at(family.family.rule, at);
+  const Place there{&at, "type", 0, false};
+  auto type = value.find("type");
+  std::string_view name;
+  if (type != value.end()) {
+    const std::string* text = text_of(*type);
+    if (text == nullptr || text->empty()) return deny_at(family.family.rule, there);
+    name = *text;
+  } else if (family.family.type_required) {
+    return deny_at(family.family.rule, there);
+  }
+  auto known = family.types.find(name);
+  if (known == family.types.end() || !present(*known->second)) return deny_at(family.family.rule, there);
+  auto typed = known->second->keys.find("type");
+  if (type != value.end() && typed != known->second->keys.end()) {
+    if (Denial denial = this->value(*type, typed->second, there)) return denial;
+  }
+  return object(value, *known->second, at);
+}
+
+// A reference that leaves the document is a URL that somebody might follow.
+Denial Judge::schema(const OrderedJson& value, const Place& at) const {
+  if (value.is_array()) {
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (Denial denial = schema(value[i], {&at, {}, i, true})) return denial;
+    }
+  }
+  if (!value.is_object()) return std::nullopt;
+  for (const auto& [key, inner] : value.get_ref<const OrderedJson::object_t&>()) {
+    const Place there{&at, key, 0, false};
+    const bool reference = key == "$ref" || key == "$dynamicRef" || key == "$recursiveRef";
+    if (reference && inner.is_string() && !starts_with(*text_of(inner), "#")) {
+      return deny_at("schema reference", there);
+    }
+    if (Denial denial = schema(inner, there)) return denial;
+  }
+  return std::nullopt;
 }
 
 // Agents ask for what the model can do, not for what they need: the ceiling lowers the number instead of
 // ending the attempt.
-Denial apply_token_ceiling(const GatewayPolicy& policy, Json* body, bool* lowered) {
-  auto found = body->find("max_tokens");
-  bool valid = found != body->end() && found->is_number_unsigned() && found->get<std::uint64_t>() >= 1;
-  if (!valid || policy.max_tokens == 0) return deny("max_tokens", "$.max_tokens");
-  if (found->get<std::uint64_t>() > policy.max_tokens) {
-    *found = policy.max_tokens;
+Denial lower_output(const GatewayPolicy& policy, OrderedJson* body, bool* lowered) {
+  auto wanted = body->find("max_tokens");
+  if (wanted == body->end()) return deny("max_tokens", "$.max_tokens");
+  if (wanted->get<std::uint64_t>() <= policy.max_tokens) return std::nullopt;
+  *wanted = policy.max_tokens;
+  *lowered = true;
+  // Thinking counts as output: a budget that the lowered ceiling cannot hold would be the vendor's 400.
+  auto thinking = body->find("thinking");
+  if (thinking == body->end()) return std::nullopt;
+  auto budget = thinking->find("budget_tokens");
+  if (budget == thinking->end() || budget->get<std::uint64_t>() < policy.max_tokens) return std::nullopt;
+  if (policy.max_tokens <= kMinThinking) return deny("thinking budget", "$.thinking.budget_tokens");
+  *budget = policy.max_tokens - 1;
+  return std::nullopt;
+}
+
+// The backend of a ChatGPT login refuses the key: there the ceiling cannot be set, and a box that asks for
+// one gets at most ours.
+void bound_response(const GatewayPolicy& policy, OrderedJson* body, bool* lowered) {
+  if (!body->contains("store")) (*body)["store"] = false;
+  auto wanted = body->find("max_output_tokens");
+  if (wanted == body->end()) {
+    if (policy.credential_kind != CredentialKind::chatgpt) (*body)["max_output_tokens"] = policy.max_tokens;
+  } else if (wanted->get<std::uint64_t>() > policy.max_tokens) {
+    *wanted = policy.max_tokens;
     *lowered = true;
   }
-  return std::nullopt;
-}
-
-// Only tools that the client executes: those without a type of the vendor's own.
-Denial check_tools(const Json& body) {
-  const Json* tools = member(body, "tools");
-  if (tools == nullptr) return std::nullopt;
-  if (!tools->is_array()) return deny("tools", "$.tools");
-  for (std::size_t i = 0; i < tools->size(); ++i) {
-    const Json& tool = (*tools)[i];
-    std::string path = json_path("$.tools", i);
-    if (!tool.is_object()) return deny("tools", path);
-    const Json* type = member(tool, "type");
-    if (type != nullptr && !is_text(type, "custom")) return deny("server-side tool", json_path(path, "type"));
-  }
-  return std::nullopt;
-}
-
-// `source` says where a block's bytes come from. A string is a caption (search results), never fetched.
-Denial check_source(const Json& source, const std::string& path) {
-  if (source.is_string()) return std::nullopt;
-  const Json* type = source.is_object() ? member(source, "type") : nullptr;
-  for (const char* inline_type : {"base64", "text", "content"}) {
-    if (is_text(type, inline_type)) return std::nullopt;
-  }
-  return deny("content source", json_path(path, "type"));
-}
-
-Denial check_content(const Json& value, const std::string& path);
-
-Denial check_block(const Json& block, const std::string& path) {
-  bool tool_use = is_text(member(block, "type"), "tool_use");
-  for (const auto& item : block.items()) {
-    // What the model asked of a tool of ours is data to the vendor, whatever it looks like.
-    if (tool_use && item.key() == "input") continue;
-    std::string where = json_path(path, item.key());
-    if (item.key() == "file_id") return deny("content source", where);
-    if (item.key() == "source") {
-      if (auto denial = check_source(item.value(), where)) return denial;
-    }
-    if (auto denial = check_content(item.value(), where)) return denial;
-  }
-  return std::nullopt;
-}
-
-// The parser bounds the depth, and with it this recursion.
-Denial check_content(const Json& value, const std::string& path) {
-  if (value.is_object()) return check_block(value, path);
-  if (!value.is_array()) return std::nullopt;
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    if (!value[i].is_structured()) continue;
-    if (auto denial = check_content(value[i], json_path(path, i))) return denial;
-  }
-  return std::nullopt;
-}
-
-Denial check_members(const Json& body) {
-  for (const char* key : {"mcp_servers", "container"}) {
-    if (body.contains(key)) return deny(key, json_path("$", key));
-  }
-  for (const char* key : {"messages", "system"}) {
-    const Json* content = member(body, key);
-    if (content == nullptr) continue;
-    if (auto denial = check_content(*content, json_path("$", key))) return denial;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
 
-BodyVerdict judge_messages_body(const GatewayPolicy& policy, std::string_view bytes) {
+BodyVerdict judge_body(const GatewayPolicy& policy, std::string_view bytes) {
   BodyVerdict verdict;
-  auto parsed = contract::parse_json(bytes, kMaxBodyBytes, kMaxBodyDepth);
-  if (!parsed) {
-    // The parser's text names the place, never the content.
-    verdict.decision = deny("json", parsed.error().what, 400);
-    return verdict;
-  }
-  Json& body = *parsed;
+  const BodyTable* table = body_table(policy.vendor);
+  auto parsed = contract::parse_json_ordered(bytes, kMaxBodyBytes, kMaxBodyDepth);
   Denial denial;
-  if (!body.is_object()) denial = deny("json", "$", 400);
-  if (!denial) denial = check_model(policy, body);
-  if (!denial) denial = apply_token_ceiling(policy, &body, &verdict.max_tokens_lowered);
-  if (!denial) denial = check_tools(body);
-  if (!denial) denial = check_members(body);
+  if (table == nullptr) {
+    denial = deny("route");
+  } else if (!parsed) {
+    // The parser's text names the place, never the content.
+    denial = deny("json", parsed.error().what, 400);
+  } else if (!parsed->is_object()) {
+    denial = deny("json", "$", 400);
+  } else {
+    denial = Judge(policy).object(*parsed, *table->root, Place());
+  }
+  if (!denial && !parsed->contains("model")) denial = deny("model", "$.model");
+  if (!denial && policy.vendor == Vendor::anthropic) {
+    denial = lower_output(policy, &*parsed, &verdict.max_tokens_lowered);
+  }
   if (denial) {
     verdict.decision = *std::move(denial);
     return verdict;
   }
-  verdict.decision = {Action::relay, 200, "messages", {}, false};
-  verdict.body = contract::canonical(body);
+  if (policy.vendor == Vendor::openai) bound_response(policy, &*parsed, &verdict.max_tokens_lowered);
+  verdict.decision = {Action::relay, 200, "body", {}, false};
+  verdict.body = contract::in_order(*parsed);
   return verdict;
 }
 

@@ -1,5 +1,5 @@
 // The body of a request is policy too: the vendor must not be made to fetch, run or store anything for the
-// box.
+// box. What passes is data (egress/body_table.h); everything else is denied by its place.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,12 @@ inline constexpr std::size_t kMaxBodyDepth = 64;
 
 struct BodyVerdict {
   Decision decision;  // relay, or deny with rule and JSON path
-  std::string body;   // what goes to the vendor: our own serialisation
+  std::string body;   // what goes to the vendor: our own serialisation, members in their order
   bool max_tokens_lowered = false;
 };
 
-// Pure. `bytes` is the decoded body of a messages request (Anthropic's Messages API).
-BodyVerdict judge_messages_body(const GatewayPolicy& policy, std::string_view bytes);
+// Pure. `bytes` is the decoded body of a request to the policy's vendor: Anthropic's Messages API or OpenAI's
+// Responses API.
+BodyVerdict judge_body(const GatewayPolicy& policy, std::string_view bytes);
 
 }  // namespace cofferdam::egress

@@ -16,12 +16,24 @@
 
 namespace cofferdam::egress {
 
+// What the credential is, and with it where and how it is sent.
+enum class CredentialKind {
+  anthropic_api_key,  // x-api-key
+  anthropic_oauth,    // Authorization: Bearer, with the beta flag that goes with it
+  openai_api_key,     // Authorization: Bearer
+  chatgpt,            // {"access_token":"..","account_id":".."}; the ChatGPT backend instead of the API
+  bearer,             // Authorization: Bearer, to an internal model gateway that speaks the vendor's API
+};
+const char* credential_kind_name(CredentialKind kind);
+
 // One policy per attempt, read once by the gateway.
 struct GatewayPolicy {
   contract::Vendor vendor = contract::Vendor::none;
-  std::string upstream;             // https://host[:port]
+  CredentialKind credential_kind = CredentialKind::anthropic_api_key;
+  std::string upstream;             // https://host[:port][/prefix]
   std::string ca_bundle;            // PEM file; empty: the system's
   std::vector<std::string> models;  // only these may be asked for
+  std::vector<std::string> vendor_tools = {};  // server-side tools that the user has opted in to
   std::uint64_t max_requests = 0;
   std::uint64_t max_tokens = 0;  // ceiling of max_tokens in one request
   // Whom the gateway becomes, without any group, before it accepts anything; for a supervisor that is root.

@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxSetupBytes = 60U << 10U;  // fits the buffer of
 struct GatewaySetup {
   GatewayPolicy policy;
   Origin origin;
-  Secret credential;
+  Secret credential;  // as credential_lines() writes it
 };
 
 // Code::config for a malformed upstream, an empty or unusable credential, or an absurd ceiling.

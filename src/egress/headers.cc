@@ -2,55 +2,242 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 #include "base/text.h"
+#include "contract/json.h"
 
 namespace cofferdam::egress {
 namespace {
 
-constexpr std::array<std::string_view, 6> kRequestFields = {"accept",
-                                                            "user-agent",
-                                                            "anthropic-version",
-                                                            "anthropic-beta",
-                                                            "anthropic-dangerous-direct-browser-access",
-                                                            "x-app"};
-constexpr std::string_view kRequestPrefix = "x-stainless-";
-constexpr std::array<std::string_view, 3> kResponseFields = {"content-type", "retry-after", "request-id"};
-constexpr std::string_view kResponsePrefix = "anthropic-ratelimit-";
+using contract::Vendor;
+
+// By vendor; everything else that the box sends stays here. Recorded from Claude Code 2.1.197 and Codex CLI
+// 0.171.0; x-codex-turn-state is the vendor's own, sent back.
+struct RequestField {
+  Vendor vendor;
+  std::string_view name;
+};
+constexpr RequestField kRequestFields[] = {
+    {Vendor::anthropic, "accept"},
+    {Vendor::anthropic, "user-agent"},
+    {Vendor::anthropic, "anthropic-version"},
+    {Vendor::anthropic, "anthropic-dangerous-direct-browser-access"},
+    {Vendor::anthropic, "x-app"},
+    {Vendor::anthropic, "x-claude-code-session-id"},
+    {Vendor::anthropic, "x-claude-code-agent-id"},
+    {Vendor::anthropic, "x-stainless-arch"},
+    {Vendor::anthropic, "x-stainless-lang"},
+    {Vendor::anthropic, "x-stainless-os"},
+    {Vendor::anthropic, "x-stainless-package-version"},
+    {Vendor::anthropic, "x-stainless-retry-count"},
+    {Vendor::anthropic, "x-stainless-runtime"},
+    {Vendor::anthropic, "x-stainless-runtime-version"},
+    {Vendor::anthropic, "x-stainless-timeout"},
+    {Vendor::openai, "accept"},
+    {Vendor::openai, "user-agent"},
+    {Vendor::openai, "originator"},
+    {Vendor::openai, "session-id"},
+    {Vendor::openai, "thread-id"},
+    {Vendor::openai, "x-client-request-id"},
+    {Vendor::openai, "x-codex-turn-metadata"},
+    {Vendor::openai, "x-codex-turn-state"},
+    {Vendor::openai, "x-codex-window-id"},
+    {Vendor::openai, "x-codex-parent-thread-id"},
+    {Vendor::openai, "x-openai-subagent"},
+    {Vendor::openai, "x-openai-internal-codex-responses-lite"},
+};
+
+// Flags switch parts of an API on, so every one of them is named. `tool`: only for those who have opted in.
+struct Flag {
+  Vendor vendor;
+  std::string_view field;
+  std::string_view flag;
+  std::string_view tool;
+};
+constexpr std::string_view kBeta = "anthropic-beta";
+constexpr std::string_view kFeatures = "x-codex-beta-features";
+constexpr std::string_view kOauthFlag = "oauth-2025-04-20";
+constexpr Flag kFlags[] = {
+    {Vendor::anthropic, kBeta, "claude-code-20250219", ""},
+    {Vendor::anthropic, kBeta, kOauthFlag, ""},
+    {Vendor::anthropic, kBeta, "context-1m-2025-08-07", ""},
+    {Vendor::anthropic, kBeta, "interleaved-thinking-2025-05-14", ""},
+    {Vendor::anthropic, kBeta, "thinking-token-count-2026-05-13", ""},
+    {Vendor::anthropic, kBeta, "context-management-2025-06-27", ""},
+    {Vendor::anthropic, kBeta, "prompt-caching-scope-2026-01-05", ""},
+    {Vendor::anthropic, kBeta, "mid-conversation-system-2026-04-07", ""},
+    {Vendor::anthropic, kBeta, "effort-2025-11-24", ""},
+    {Vendor::anthropic, kBeta, "extended-cache-ttl-2025-04-11", ""},
+    {Vendor::anthropic, kBeta, "advanced-tool-use-2025-11-20", ""},
+    {Vendor::anthropic, kBeta, "web-fetch-2025-09-10", "web_fetch_20250910"},
+    {Vendor::openai, kFeatures, "remote_compaction_v2", ""},
+};
+
+struct FixedField {
+  Vendor vendor;
+  std::string_view name;
+  std::string_view value;
+};
+constexpr FixedField kFixedFields[] = {{Vendor::anthropic, "anthropic-version", "2023-06-01"}};
+
+constexpr std::array<std::string_view, 7> kResponseFields = {
+    "content-type",         "retry-after",  "request-id",        "x-request-id",
+    "openai-processing-ms", "openai-model", "x-codex-turn-state"};
+constexpr std::array<std::string_view, 3> kResponsePrefixes = {"anthropic-ratelimit-", "x-ratelimit-",
+                                                               "x-codex-primary-"};
 
 template <std::size_t N>
 bool listed(const std::array<std::string_view, N>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-}  // namespace
+bool is_flag_field(Vendor vendor, std::string_view name) {
+  return std::any_of(std::begin(kFlags), std::end(kFlags),
+                     [&](const Flag& flag) { return flag.vendor == vendor && flag.field == name; });
+}
 
-std::vector<HeaderField> vendor_fields(const RequestHead& head) {
-  std::vector<HeaderField> out;
-  for (const HeaderField& field : head.fields) {
-    if (listed(kRequestFields, field.name) || starts_with(field.name, kRequestPrefix)) out.push_back(field);
+std::vector<std::string> flags_in(std::string_view value) {
+  std::vector<std::string> out;
+  for (const std::string& part : split(value, ',')) {
+    std::string flag(trim(part));
+    if (!flag.empty()) out.push_back(std::move(flag));
   }
   return out;
+}
+
+bool flag_allowed(const GatewayPolicy& policy, std::string_view field, std::string_view wanted) {
+  return std::any_of(std::begin(kFlags), std::end(kFlags), [&](const Flag& flag) {
+    if (flag.vendor != policy.vendor || flag.field != field || flag.flag != wanted) return false;
+    const auto& tools = policy.vendor_tools;
+    return flag.tool.empty() || std::find(tools.begin(), tools.end(), flag.tool) != tools.end();
+  });
+}
+
+// In one field and once each, with the one that belongs to the credential.
+std::string joined_flags(const GatewayPolicy& policy, const RequestHead& head, std::string_view field) {
+  const bool oauth = policy.credential_kind == CredentialKind::anthropic_oauth;
+  std::vector<std::string> out;
+  for (const HeaderField& one : head.fields) {
+    if (one.name != field) continue;
+    for (const std::string& flag : flags_in(one.value)) {
+      const bool wanted = flag != kOauthFlag || oauth;
+      if (wanted && std::find(out.begin(), out.end(), flag) == out.end()) out.push_back(flag);
+    }
+  }
+  const bool missing = std::find(out.begin(), out.end(), kOauthFlag) == out.end();
+  if (field == kBeta && oauth && missing) out.emplace_back(kOauthFlag);
+  return join(out, ",");
+}
+
+Status check_plain(std::string_view text) {
+  if (text.empty()) return make_error(Code::config, "the vendor's credential is empty");
+  bool plain = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+  if (plain && text.size() <= 8192) return {};
+  return make_error(Code::config, "the vendor's credential has bytes that cannot stand in a header",
+                    "look for white space or a line break at its end");
+}
+
+Result<Secret> one_line(std::string_view field, std::string_view value) {
+  TRY_VOID(check_plain(value));
+  std::string text;
+  text.reserve(field.size() + value.size() + 2);
+  text.append(field).append(value).append("\r\n");
+  Secret out(text);
+  wipe_string(&text);
+  return out;
+}
+
+// The parser's own copies are gone with it, unwiped; the ones that we can reach are not left behind.
+Result<Secret> chatgpt_lines(std::string_view credential) {
+  auto json = contract::parse_json(credential, 16U << 10U);
+  const Error malformed = make_error(Code::config, "the ChatGPT login is not what it should be",
+                                     "it has access_token and account_id, as text, and nothing else");
+  if (!json || !json->is_object() || json->size() != 2) return malformed;
+  auto token = json->find("access_token");
+  auto account = json->find("account_id");
+  if (token == json->end() || account == json->end() || !token->is_string() || !account->is_string()) {
+    return malformed;
+  }
+  auto& token_text = token->get_ref<std::string&>();
+  auto& account_text = account->get_ref<std::string&>();
+  Status usable = check_plain(token_text);
+  if (usable) usable = check_plain(account_text);
+  std::string text;
+  text.reserve(token_text.size() + account_text.size() + 64);
+  text.append("authorization: Bearer ").append(token_text);
+  text.append("\r\nchatgpt-account-id: ").append(account_text).append("\r\n");
+  Secret out(text);
+  wipe_string(&text);
+  wipe_string(&token_text);
+  wipe_string(&account_text);
+  if (!usable) return usable.error();
+  return out;
+}
+
+}  // namespace
+
+std::optional<Decision> decide_fields(const GatewayPolicy& policy, const RequestHead& head) {
+  for (const HeaderField& field : head.fields) {
+    for (const FixedField& fixed : kFixedFields) {
+      const bool meant = fixed.vendor == policy.vendor && fixed.name == field.name;
+      if (meant && fixed.value != field.value) return deny("header", field.name);
+    }
+    if (!is_flag_field(policy.vendor, field.name)) continue;
+    for (const std::string& flag : flags_in(field.value)) {
+      if (!flag_allowed(policy, field.name, flag)) {
+        return deny("flag", field.name + ": " + printable(flag, 64));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<HeaderField> vendor_fields(const GatewayPolicy& policy, const RequestHead& head) {
+  std::vector<HeaderField> out;
+  for (const HeaderField& field : head.fields) {
+    bool passes =
+        std::any_of(std::begin(kRequestFields), std::end(kRequestFields), [&](const RequestField& allowed) {
+          return allowed.vendor == policy.vendor && allowed.name == field.name;
+        });
+    if (passes) out.push_back(field);
+  }
+  for (std::string_view field : {kBeta, kFeatures}) {
+    if (!is_flag_field(policy.vendor, field)) continue;
+    std::string flags = joined_flags(policy, head, field);
+    if (!flags.empty()) out.push_back({std::string(field), std::move(flags)});
+  }
+  return out;
+}
+
+Result<Secret> credential_lines(CredentialKind kind, std::string_view credential) {
+  if (kind == CredentialKind::chatgpt) return chatgpt_lines(credential);
+  const bool key = kind == CredentialKind::anthropic_api_key;
+  return one_line(key ? "x-api-key: " : "authorization: Bearer ", credential);
 }
 
 Secret vendor_request_head(const Origin& origin, std::string_view target,
                            const std::vector<HeaderField>& fields, const Secret& credential,
                            std::size_t body_bytes) {
-  std::string text = "POST " + std::string(target) + " HTTP/1.1\r\nhost: " + origin.authority() + "\r\n";
+  std::string text =
+      "POST " + origin.prefix + std::string(target) + " HTTP/1.1\r\nhost: " + origin.authority() + "\r\n";
   for (const HeaderField& field : fields) text += field.name + ": " + field.value + "\r\n";
   text +=
       "content-type: application/json\r\naccept-encoding: identity\r\nconnection: close\r\ncontent-length: " +
       std::to_string(body_bytes) + "\r\n";
   // Reserved before the credential goes in: growth would leave a copy behind.
-  text.reserve(text.size() + credential.view().size() + 32);
-  text.append("x-api-key: ").append(credential.view()).append("\r\n\r\n");
+  text.reserve(text.size() + credential.view().size() + 8);
+  text.append(credential.view()).append("\r\n");
   Secret out(text);
   wipe_string(&text);
   return out;
 }
 
 bool response_field_allowed(std::string_view name) {
-  return listed(kResponseFields, name) || starts_with(name, kResponsePrefix);
+  return listed(kResponseFields, name) ||
+         std::any_of(kResponsePrefixes.begin(), kResponsePrefixes.end(),
+                     [&](std::string_view prefix) { return starts_with(name, prefix); });
 }
 
 bool is_plain_value(std::string_view value) {
@@ -80,6 +267,8 @@ const char* reason_phrase(int status) {
       return "Unsupported Media Type";
     case 417:
       return "Expectation Failed";
+    case 426:
+      return "Upgrade Required";
     case 429:
       return "Too Many Requests";
     case 431:

@@ -2,21 +2,33 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+#include "egress/gateway.h"
 #include "egress/http_head.h"
 #include "egress/origin.h"
+#include "egress/policy.h"
 #include "egress/secret.h"
 
 namespace cofferdam::egress {
 
+// What has to be right with the box's fields before anything else is read: the API version, and beta or
+// feature flags that the pinned CLIs are known to send. A denial names the field.
+std::optional<Decision> decide_fields(const GatewayPolicy& policy, const RequestHead& head);
 // What of the box's fields goes to the vendor. Credentials, cookies and hop-by-hop fields are not on the
-// list.
-std::vector<HeaderField> vendor_fields(const RequestHead& head);
+// list; the flag that goes with the credential is added, or taken away when the credential is of another
+// kind.
+std::vector<HeaderField> vendor_fields(const GatewayPolicy& policy, const RequestHead& head);
+
+// The credential as whole header lines. Code::config when it is empty, cannot stand in a header, or (chatgpt)
+// is not JSON with exactly access_token and account_id.
+Result<Secret> credential_lines(CredentialKind kind, std::string_view credential);
 // The whole head of the vendor's request, the real credential in it; the content type is ours, as the body
-// is.
+// is. `credential`: see credential_lines().
 Secret vendor_request_head(const Origin& origin, std::string_view target,
                            const std::vector<HeaderField>& fields, const Secret& credential,
                            std::size_t body_bytes);

@@ -119,12 +119,13 @@ Refusal read_framing(RequestHead* head) {
 // Everything that would turn the connection, or the body, into something else than plain HTTP/1.1.
 Refusal read_connection(RequestHead* head) {
   for (const HeaderField& field : head->fields) {
-    if (field.name == "upgrade" || field.name == "http2-settings") return refuse(400, "http: upgrade");
+    if (field.name == "http2-settings") return refuse(400, "http: upgrade");
+    if (field.name == "upgrade") head->upgrade = true;
     if (field.name == "trailer") return refuse(400, "http: trailer");
     if (field.name != "connection") continue;
     for (const std::string& part : split(to_lower(field.value), ',')) {
       std::string_view option = trim_ows(part);
-      if (option == "upgrade") return refuse(400, "http: upgrade");
+      if (option == "upgrade") head->upgrade = true;
       if (option == "close") head->keep_alive = false;
     }
   }

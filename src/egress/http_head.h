@@ -32,6 +32,7 @@ struct RequestHead {
   std::size_t content_length = 0;
   bool keep_alive = true;
   bool expect_continue = false;
+  bool upgrade = false;  // asks for another protocol; never granted, see the routes
 };
 
 // Why a request is answered with `status` and its connection closed.

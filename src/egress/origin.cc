@@ -31,11 +31,22 @@ bool is_host_name(std::string_view host) {
   return !numeric && !starts_with(last, "0x");
 }
 
+// Plain parts only: nothing that two servers could read differently.
+bool is_prefix(std::string_view path) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~-";
+  if (path.size() > 256 || path.size() < 2 || path.back() == '/') return false;
+  for (const std::string& part : split(path.substr(1), '/')) {
+    if (part.empty() || part == "." || part == "..") return false;
+    if (part.find_first_not_of(kPlain) != std::string::npos) return false;
+  }
+  return true;
+}
+
 Error malformed(std::string_view url) {
   return make_error(
       Code::config,
-      fmt::format("the upstream \"{}\" is not of the form https://host[:port]", printable(url, 200)),
-      "name a host in lower case or an address, without a path");
+      fmt::format("the upstream \"{}\" is not of the form https://host[:port][/prefix]", printable(url, 200)),
+      "name a host in lower case or an address, without user or query");
 }
 
 }  // namespace
@@ -60,6 +71,11 @@ Result<Origin> parse_origin(std::string_view url) {
   if (!starts_with(url, scheme)) return malformed(url);
   std::string_view rest = url.substr(scheme.size());
   Origin origin;
+  if (std::size_t slash = rest.find('/'); slash != std::string_view::npos) {
+    origin.prefix = std::string(rest.substr(slash));
+    rest = rest.substr(0, slash);
+    if (!is_prefix(origin.prefix)) return malformed(url);
+  }
   bool bracketed = !rest.empty() && rest.front() == '[';
   std::size_t host_end = bracketed ? rest.find(']') : rest.find(':');
   if (bracketed && host_end == std::string_view::npos) return malformed(url);

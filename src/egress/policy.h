@@ -16,6 +16,7 @@ struct Intent {
   std::string_view path;
   std::string_view query;
   bool has_query = false;
+  bool upgrade = false;  // asks for another protocol on this connection
 };
 
 enum class Action {
@@ -30,7 +31,10 @@ struct Decision {
   std::string rule;   // the route's name, or the rule that denied it
   std::string where;  // JSON path of what was denied; empty: the request as a whole
   bool limit = false;
+  std::string target = {};  // what the vendor is asked for, without the upstream's own prefix; relay only
 };
+// Whether such a credential can be shown to this vendor at all.
+bool is_kind_of(CredentialKind credential, contract::Vendor vendor);
 Decision deny(std::string rule, std::string where = {}, int status = 403);
 
 // By method, path and query alone: the body is not read before.

@@ -52,6 +52,7 @@ bool BodyLease::resize(std::size_t bytes) {
 struct Session::Request {
   explicit Request(Shared* shared) : lease(shared) {}
   RequestHead head;
+  Decision route;
   std::string body;
   BodyLease lease;
   GatewayEvent event;
@@ -129,14 +130,18 @@ asio::awaitable<Session::Next> Session::serve_one() {
     co_return co_await refuse(&request, std::move(refusal), false);
   }
   const RequestHead& head = request.head;
-  Decision decision =
-      decide_route(shared_->setup->policy, {head.method, head.path, head.query, head.has_query});
+  Decision decision = decide_route(shared_->setup->policy,
+                                   {head.method, head.path, head.query, head.has_query, head.upgrade});
+  if (decision.action == Action::relay) {
+    if (auto denial = decide_fields(shared_->setup->policy, head)) decision = *std::move(denial);
+  }
   if (decision.action == Action::deny) co_return co_await refuse(&request, std::move(decision), false);
   if (decision.action == Action::answer_ok) {
     bool keep_alive = head.keep_alive && head.framing == Framing::none;
     record(&request, decision.rule, 200);
     co_return co_await answer(&request, 200, {}, keep_alive);
   }
+  request.route = std::move(decision);
   co_return co_await serve_relayed(&request);
 }
 
@@ -151,7 +156,7 @@ asio::awaitable<Session::Next> Session::serve_relayed(Request* request) {
     Decision decision = deny(refusal.rule, {}, refusal.status);
     co_return co_await refuse(request, std::move(decision), false);
   }
-  BodyVerdict verdict = judge_messages_body(shared_->setup->policy, request->body);
+  BodyVerdict verdict = judge_body(shared_->setup->policy, request->body);
   request->body = std::string();
   Decision decision = std::move(verdict.decision);
   if (decision.action != Action::deny) decision = decide_budget(shared_->setup->policy, shared_->requests);
@@ -243,8 +248,11 @@ asio::awaitable<void> Session::watch(std::shared_ptr<Watch> watch) {
 }
 
 asio::awaitable<Session::Next> Session::exchange(Request* request, std::string body, bool lowered) {
-  RelayRequest relayed{
-      request->head.target, vendor_fields(request->head), std::move(body), request->head.keep_alive, {}};
+  RelayRequest relayed{request->route.target,
+                       vendor_fields(shared_->setup->policy, request->head),
+                       std::move(body),
+                       request->head.keep_alive,
+                       {}};
   request->lease.resize(relayed.body.size());
   relayed.sent = [request] { request->lease.resize(0); };
   Call call;
@@ -269,7 +277,7 @@ asio::awaitable<Session::Next> Session::exchange(Request* request, std::string b
 
 asio::awaitable<Session::Next> Session::close_exchange(Request* request, const Exchange* exchange,
                                                        bool lowered) {
-  std::string rule = "messages";
+  std::string rule = request->route.rule;
   std::string notes = lowered ? "max_tokens lowered" : "";
   if (exchange->failure != VendorFailure::none) {
     notes += notes.empty() ? "" : ", ";

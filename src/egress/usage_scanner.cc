@@ -8,7 +8,8 @@ namespace {
 
 using contract::Json;
 
-constexpr std::size_t kMaxLine = 64U << 10U;
+// The last event of OpenAI repeats the whole answer, and what was asked.
+constexpr std::size_t kMaxLine = 4U << 20U;
 constexpr std::size_t kMaxAnswer = 4U << 20U;
 // No answer has more; what is larger is nonsense and would only overflow sums.
 constexpr std::uint64_t kMaxTokens = 1ULL << 40U;
@@ -19,6 +20,16 @@ std::uint64_t count_of(const Json& usage, const char* key) {
   auto value = found->get<std::uint64_t>();
   return value > kMaxTokens ? 0 : value;
 }
+
+// Events that have the counts one level down.
+struct Holder {
+  const char* event;
+  const char* key;
+};
+constexpr Holder kHolders[] = {{"message_start", "message"},
+                               {"response.completed", "response"},
+                               {"response.incomplete", "response"},
+                               {"response.failed", "response"}};
 
 // The counts are cumulative and not every event has all of them: a missing one keeps what was known.
 void take(const Json& holder, TokenUsage* into) {
@@ -64,16 +75,17 @@ void UsageScanner::feed_lines(std::string_view bytes) {
 
 void UsageScanner::end_line() {
   std::string_view line = pending_;
-  // Most lines are content; only those two events have counts.
+  // Most lines are content; only a few events have counts.
   bool counts = !overlong_ && starts_with(line, "data:") && line.find("\"usage\"") != std::string_view::npos;
   if (counts) {
     auto event = contract::parse_json_lenient(trim(line.substr(5)), kMaxLine);
     if (event && event->is_object()) {
-      auto message = event->find("message");
-      if (event->value("type", Json()) == "message_delta") take(*event, &usage_);
-      if (event->value("type", Json()) == "message_start" && message != event->end() &&
-          message->is_object()) {
-        take(*message, &usage_);
+      const Json type = event->value("type", Json());
+      if (type == "message_delta") take(*event, &usage_);
+      for (const Holder& holder : kHolders) {
+        if (type != holder.event) continue;
+        auto inner = event->find(holder.key);
+        if (inner != event->end() && inner->is_object()) take(*inner, &usage_);
       }
     }
   }

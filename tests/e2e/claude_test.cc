@@ -16,7 +16,7 @@ class Claude : public EndToEnd {
   void SetUp() override {
     EndToEnd::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    ready_ = need_claude();
+    ready_ = need_agent("claude");
   }
   bool ready_ = false;
 
@@ -29,14 +29,7 @@ class Claude : public EndToEnd {
   }
 
   // The header of every request to the messages route.
-  std::vector<Json> messages() const {
-    std::vector<Json> found;
-    for (const std::string& line : standin().requests()) {
-      auto json = contract::parse_json_lenient(line, 64U << 20U, 256);
-      if (json && json->value("target", "").find("/v1/messages") == 0) found.push_back(*json);
-    }
-    return found;
-  }
+  std::vector<Json> messages() const { return asked("/v1/messages"); }
 };
 
 TEST_P(Claude, ImplementationEditsAndRuns) {

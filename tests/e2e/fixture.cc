@@ -36,9 +36,11 @@ void EndToEnd::use_standin(const std::string& script) {
   auto standin = Standin::start(world_->root() + "/standin", script);
   ASSERT_TRUE(standin) << standin.error().line();
   standin_.emplace(std::move(*standin));
-  world_->write(world_->config(), "[vendors.anthropic]\nupstream = \"" + standin_->url() +
-                                      "\"\nca_bundle = \"" + standin_->ca_file() + "\"\n");
-  world_->extra_env = {std::string("ANTHROPIC_API_KEY=") + kTestKey};
+  const std::string place =
+      "upstream = \"" + standin_->url() + "\"\nca_bundle = \"" + standin_->ca_file() + "\"\n";
+  world_->write(world_->config(), "[vendors.anthropic]\n" + place + "[vendors.openai]\n" + place);
+  world_->extra_env = {std::string("ANTHROPIC_API_KEY=") + kTestKey,
+                       std::string("OPENAI_API_KEY=") + kTestKey};
 }
 
 std::string EndToEnd::script_file(const std::string& name) {
@@ -46,10 +48,22 @@ std::string EndToEnd::script_file(const std::string& name) {
   return text ? *text : "";
 }
 
-bool EndToEnd::need_claude() {
-  if (!installed_agents().empty()) return true;
-  skip_or_fail("claude", "the Claude CLI is not installed; run npm ci in agents/");
+bool EndToEnd::need_agent(const std::string& name) {
+  const std::string package =
+      name == "codex" ? "@openai/codex-linux-x64" : "@anthropic-ai/claude-code-linux-x64";
+  const std::string folder = installed_agents();
+  if (!folder.empty() && is_directory(folder + "/node_modules/" + package)) return true;
+  skip_or_fail(name, package + " is not installed; run npm ci in agents/");
   return false;
+}
+
+std::vector<contract::Json> EndToEnd::asked(const std::string& target) const {
+  std::vector<contract::Json> found;
+  for (const std::string& line : standin_->requests()) {
+    auto json = contract::parse_json_lenient(line, 64U << 20U, 256);
+    if (json && starts_with(json->value("target", ""), target)) found.push_back(*json);
+  }
+  return found;
 }
 
 RunOutcome EndToEnd::run_script(const std::string& script, const std::vector<std::string>& more) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "contract/json.h"
 #include "support/world.h"
 
 namespace cofferdam::test {
@@ -25,8 +26,11 @@ class EndToEnd : public ::testing::TestWithParam<User> {
   // The script of tests/standin/scripts.
   static std::string script_file(const std::string& name);
   const Standin& standin() const { return *standin_; }
-  // True when the real Claude CLI is installed; otherwise the test is over (skipped or failed).
-  bool need_claude();
+  // True when the real CLI is installed; otherwise the test is over (skipped or failed).
+  bool need_agent(const std::string& name);
+  bool need_claude() { return need_agent("claude"); }
+  // Every request that the stand-in had for a target that begins so.
+  std::vector<contract::Json> asked(const std::string& target) const;
 
   // `cofferdam run --json --agent command -- sh -c SCRIPT` and its result; a missing one fails the test.
   RunOutcome run_script(const std::string& script, const std::vector<std::string>& more = {});

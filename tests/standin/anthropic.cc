@@ -5,25 +5,11 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "answer.h"
 #include "base/text.h"
 
 namespace cofferdam::standin {
 namespace {
-
-using Json = nlohmann::json;
-
-constexpr std::size_t kDeltaBytes = 24;     // small, so that an answer is many events as the vendor's is
-constexpr std::size_t kFloodBytes = 16384;  // per event of a flood
-constexpr const char* kEventStream = "text/event-stream; charset=utf-8";
-
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-// About what the vendor's tokeniser makes of it; never zero.
-std::uint64_t estimate_tokens(std::uint64_t bytes) {
-  return bytes / 4 + 1;
-}
 
 std::string request_id() {
   return "req_" + random_hex(12);
@@ -54,16 +40,6 @@ std::string text_of(const Json& content) {
   return out;
 }
 
-void expect_texts(const std::string& where, const std::string& text, const std::vector<std::string>& wanted,
-                  Json* mismatches) {
-  for (const std::string& one : wanted) {
-    if (text.find(one) != std::string::npos) continue;
-    std::string mismatch = where;
-    mismatch.append(" does not contain \"").append(one).append("\"");
-    mismatches->push_back(std::move(mismatch));
-  }
-}
-
 Json check_expect(const Expect& expect, const Request& request, const Json& body) {
   Json mismatches = Json::array();
   const Json& messages = body["messages"];
@@ -73,22 +49,11 @@ Json check_expect(const Expect& expect, const Request& request, const Json& body
                &mismatches);
   const std::string model = text_of(body["model"]);
   if (expect.model && *expect.model != model) mismatches.push_back("the model is \"" + model + "\"");
-  if (expect.tools) {
-    std::vector<std::string> names;
-    for (const Json& tool : body.value("tools", Json::array()))
-      names.push_back(text_of(tool.value("name", Json())));
-    std::vector<std::string> wanted = *expect.tools;
-    std::sort(names.begin(), names.end());
-    std::sort(wanted.begin(), wanted.end());
-    if (names != wanted) mismatches.push_back("the tools are " + join(names, " "));
-  }
-  for (const auto& [name, value] : expect.headers) {
-    auto found = request.headers.find(name);
-    if (!value && found != request.headers.end()) mismatches.push_back("header " + name + " is there");
-    if (value && (found == request.headers.end() || found->second != *value)) {
-      mismatches.push_back("header " + name + " is not \"" + *value + "\"");
-    }
-  }
+  std::vector<std::string> names;
+  for (const Json& tool : body.value("tools", Json::array()))
+    names.push_back(text_of(tool.value("name", Json())));
+  expect_tools(expect, std::move(names), &mismatches);
+  expect_headers(expect, request, &mismatches);
   return {{"ok", mismatches.empty()}, {"mismatches", mismatches}};
 }
 
@@ -165,38 +130,22 @@ class EventWriter {
     return go_on();
   }
 
-  // The scripted misfortunes of a stream. Where they strike, the client has seen the beginning of a block and
-  // will never see its end.
   bool go_on() {
-    if (turn_.stall == Point::mid_stream) {
-      exchange_.hold();
-      return false;
-    }
-    if (turn_.reset == Point::mid_stream) {
-      exchange_.reset();
-      return false;
-    }
+    if (!misfortune_strikes(exchange_, turn_)) return true;
     if (turn_.error) {
       write("error",
             {{"type", "error"}, {"error", {{"type", turn_.error->type}, {"message", turn_.error->message}}}});
     } else if (turn_.garbage) {
       write_raw("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":\n\n");
       write_raw("\xff\xfe\x01 this is no event\n\n");
-    } else if (!turn_.truncate) {
-      return true;
     }
     exchange_.end();
     return false;
   }
 
   bool deltas(std::size_t index, const std::string& type, const std::string& key, const std::string& text) {
-    for (std::size_t at = 0; at < text.size() || at == 0;) {
-      std::size_t size = std::min(kDeltaBytes, text.size() - at);
-      // Never between the bytes of one character: each event is JSON by itself.
-      while (at + size < text.size() && (static_cast<unsigned char>(text[at + size]) & 0xC0U) == 0x80U)
-        ++size;
-      if (!delta(index, {{"type", type}, {key, text.substr(at, size)}})) return false;
-      at += std::max<std::size_t>(size, 1);
+    for (const std::string& piece : delta_pieces(text)) {
+      if (!delta(index, {{"type", type}, {key, piece}})) return false;
     }
     return true;
   }
@@ -207,8 +156,8 @@ class EventWriter {
 
 class AnthropicApi final : public VendorApi {
  public:
-  AnthropicApi(Script script, std::string expected_key)
-      : script_(std::move(script)), expected_key_(std::move(expected_key)) {}
+  AnthropicApi(Script script, std::string expected_key, const TokenBook* tokens)
+      : script_(std::move(script)), expected_key_(std::move(expected_key)), tokens_(tokens) {}
 
   bool handle(const Request& request, Exchange& exchange) override {
     const std::string_view path = request.path();
@@ -217,7 +166,7 @@ class AnthropicApi final : public VendorApi {
       return true;
     }
     if (!starts_with(path, "/v1/")) return false;
-    if (!expected_key_.empty() && request.header("x-api-key") != expected_key_) {
+    if (!authorised(request)) {
       return refuse(exchange, 401, "authentication_error", "invalid x-api-key");
     }
     const bool counting = path == "/v1/messages/count_tokens";
@@ -245,6 +194,11 @@ class AnthropicApi final : public VendorApi {
   }
 
  private:
+  bool authorised(const Request& request) const {
+    if (expected_key_.empty() || request.header("x-api-key") == expected_key_) return true;
+    return tokens_ != nullptr && tokens_->accepts(bearer_of(request));
+  }
+
   static bool refuse(Exchange& exchange, unsigned status, const std::string& type,
                      const std::string& message) {
     ScriptedError error;
@@ -284,12 +238,8 @@ class AnthropicApi final : public VendorApi {
 
   static Json make_message(const Turn& turn, const Request& request, const std::string& model) {
     Json content = Json::array();
-    std::uint64_t bytes = turn.flood_bytes;
-    for (const Block& block : turn.blocks) {
-      content.push_back(content_block(block));
-      bytes += block.text.size() + block.input.size();
-    }
-    Usage usage = turn.usage.value_or(Usage{estimate_tokens(request.body.size()), estimate_tokens(bytes)});
+    for (const Block& block : turn.blocks) content.push_back(content_block(block));
+    const Usage usage = usage_of(turn, request);
     return {{"id", "msg_" + random_hex(12)},
             {"type", "message"},
             {"role", "assistant"},
@@ -347,14 +297,16 @@ class AnthropicApi final : public VendorApi {
 
   const Script script_;
   const std::string expected_key_;
+  const TokenBook* const tokens_;
   std::mutex mutex_;
   std::size_t next_ = 0;  // under mutex_
 };
 
 }  // namespace
 
-std::unique_ptr<VendorApi> make_anthropic_api(Script script, std::string expected_key) {
-  return std::make_unique<AnthropicApi>(std::move(script), std::move(expected_key));
+std::unique_ptr<VendorApi> make_anthropic_api(Script script, std::string expected_key,
+                                              const TokenBook* tokens) {
+  return std::make_unique<AnthropicApi>(std::move(script), std::move(expected_key), tokens);
 }
 
 }  // namespace cofferdam::standin

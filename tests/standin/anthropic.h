@@ -5,12 +5,15 @@
 #include <memory>
 #include <string>
 
+#include "oauth.h"
 #include "script.h"
 #include "vendor_api.h"
 
 namespace cofferdam::standin {
 
-// `expected_key`: the only accepted x-api-key; empty accepts anything, and nothing at all.
-std::unique_ptr<VendorApi> make_anthropic_api(Script script, std::string expected_key);
+// `expected_key`: the only accepted x-api-key, beside the bearers that `tokens` has given out; empty accepts
+// anything, and nothing at all. `tokens` is borrowed and may be null.
+std::unique_ptr<VendorApi> make_anthropic_api(Script script, std::string expected_key,
+                                              const TokenBook* tokens);
 
 }  // namespace cofferdam::standin

@@ -15,6 +15,8 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/io.h"
+#include "oauth.h"
+#include "openai.h"
 #include "record.h"
 #include "script.h"
 #include "server.h"
@@ -25,12 +27,13 @@ namespace {
 
 constexpr const char* kHelp =
     "usage: cofferdam-standin --script FILE [options]\n"
-    "Answers like Anthropic's Messages API on 127.0.0.1, turn by turn from a script.\n"
+    "Answers like Anthropic's Messages API and OpenAI's Responses API on 127.0.0.1, turn by turn from a "
+    "script.\n"
     "  --script FILE         what to answer (tests/standin/README.md has the format)\n"
     "  --record FILE         one line of JSON for every request\n"
     "  --ready FILE          written when listening: {\"port\": ..., \"url\": \"https://127.0.0.1:PORT\"}\n"
     "  --ca-out FILE         the PEM certificate that a client has to trust\n"
-    "  --expect-key KEY      answer 401 to any other x-api-key\n"
+    "  --expect-key KEY      answer 401 to any other x-api-key or bearer\n"
     "  --plain               HTTP without TLS\n"
     "  --exit-on-stdin-eof   end when standard input does\n"
     "  --help\n"
@@ -126,9 +129,13 @@ Status run(const Options& options) {
   TRY(UniqueFd signals, block_signals());
   TRY(Script script, load_script(options.script));
   TRY(Recorder recorder, Recorder::open(options.record));
-  auto anthropic = make_anthropic_api(std::move(script), options.expect_key);
+  TokenBook tokens(script.oauth);
+  auto oauth = make_oauth_api(&tokens);
+  auto openai = make_openai_api(script, options.expect_key, &tokens);
+  auto anthropic = make_anthropic_api(std::move(script), options.expect_key, &tokens);
   ServerOptions server_options;
-  server_options.apis = {anthropic.get()};
+  // The last one answers for everything under /v1/ that is nobody else's.
+  server_options.apis = {oauth.get(), openai.get(), anthropic.get()};
   server_options.recorder = &recorder;
   if (!options.plain) {
     TRY(Identity identity, make_identity());

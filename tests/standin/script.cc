@@ -173,6 +173,23 @@ Turn read_turn(const Json& json, const std::string& at) {
   return turn;
 }
 
+OAuthScript read_oauth(const Json& json) {
+  const std::string at = "$.oauth";
+  object(json, at, {"refresh_token", "access_token", "account_id", "expires_in", "delay_ms"});
+  if (!json.contains("refresh_token")) fail(at, "needs refresh_token");
+  OAuthScript oauth;
+  oauth.refresh_token = text(json["refresh_token"], at + ".refresh_token");
+  if (json.contains("access_token")) oauth.access_token = text(json["access_token"], at + ".access_token");
+  if (json.contains("account_id")) oauth.account_id = text(json["account_id"], at + ".account_id");
+  if (json.contains("expires_in")) {
+    oauth.expires_in = std::chrono::seconds(number(json["expires_in"], at + ".expires_in", 31'536'000));
+  }
+  if (json.contains("delay_ms")) {
+    oauth.delay = std::chrono::milliseconds(number(json["delay_ms"], at + ".delay_ms", 60'000));
+  }
+  return oauth;
+}
+
 }  // namespace
 
 Turn final_turn() {
@@ -188,13 +205,14 @@ Result<Script> parse_script(std::string_view json) {
   Json document = Json::parse(json, nullptr, false);
   if (document.is_discarded()) return make_error(Code::usage, "the script is not JSON");
   try {
-    object(document, "$", {"models", "turns"});
+    object(document, "$", {"models", "turns", "oauth"});
     Script script;
     if (document.contains("models")) script.models = texts(document["models"], "$.models");
     if (!document.contains("turns")) fail("$", "needs turns");
     for (const Json& one : array(document["turns"], "$.turns")) {
       script.turns.push_back(read_turn(one, index("$.turns", script.turns.size())));
     }
+    if (document.contains("oauth")) script.oauth = read_oauth(document["oauth"]);
     return script;
   } catch (const Malformed& malformed) {
     return make_error(Code::usage, malformed.what);

@@ -64,9 +64,19 @@ struct Turn {
   Expect expect;
 };
 
+// A login with single-use refresh tokens.
+struct OAuthScript {
+  std::string refresh_token;  // the first one that works; empty: there is no login
+  std::string access_token;   // accepted from the start, for one lifetime; empty: none
+  std::string account_id = "account-stand-in";
+  std::chrono::seconds expires_in{3600};  // of every access token
+  std::chrono::milliseconds delay{0};     // before every answer of the token endpoint
+};
+
 struct Script {
   std::vector<std::string> models;  // empty: every model exists
   std::vector<Turn> turns;
+  OAuthScript oauth;
 };
 
 // What is answered when the script has no turn left.

@@ -80,6 +80,18 @@ void add_scratch(const Profile& profile, std::vector<Op>* ops) {
   ops->push_back(symlink("/tmp", "/var/tmp"));
 }
 
+// The folders on the way first. HOME itself is closed to others, so the usual modes do.
+void add_home_files(const Profile& profile, std::vector<Op>* ops) {
+  const std::string home = "/home/agent/";
+  for (const contract::HomeFile& wanted : profile.home_files) {
+    for (std::size_t at = wanted.name.find('/'); at != std::string::npos;
+         at = wanted.name.find('/', at + 1)) {
+      ops->push_back(dir((home + wanted.name.substr(0, at)).c_str()));
+    }
+    ops->push_back(file((home + wanted.name).c_str(), wanted.content));
+  }
+}
+
 void add_storage(const Profile& profile, std::vector<Op>* ops) {
   if (profile.work != Access::none) {
     ops->push_back(bind("/work/tree", "/workspace", profile.work));
@@ -104,6 +116,7 @@ plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std:
   add_etc(layout, &plan.ops);
   add_devices(profile, &plan.ops);
   add_scratch(profile, &plan.ops);
+  add_home_files(profile, &plan.ops);
   plan.ops.push_back({OpCode::proc, "", "/proc", 0, 0, 0});
   add_storage(profile, &plan.ops);
   plan.argv = profile.argv;

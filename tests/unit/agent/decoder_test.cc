@@ -6,59 +6,16 @@
 
 #include <algorithm>
 
-#include "base/file.h"
-#include "base/text.h"
 #include "contract/json.h"
 #include "contract/plan_answer.h"
-#include "unit/agent/invocations.h"
+#include "unit/agent/decoding.h"
 
 namespace cofferdam::agent {
 namespace {
 
 using contract::Phase;
-using Texts = std::vector<std::string>;
-
-struct Decoded {
-  std::vector<AgentEvent> events;
-  Verdict verdict;
-
-  Texts kinds() const {
-    Texts out;
-    for (const AgentEvent& event : events) out.push_back(event.kind);
-    return out;
-  }
-  bool has(const std::string& kind) const {
-    const Texts all = kinds();
-    return std::find(all.begin(), all.end(), kind) != all.end();
-  }
-};
-
-ExitStatus exit_with(int code) {
-  ExitStatus status;
-  status.code = code;
-  return status;
-}
-
 Decoded decode(const Texts& lines, Phase phase, int code = 0) {
-  Decoded out;
-  auto decoder = make_decoder(built(claude_fields(phase)));
-  for (const std::string& line : lines) {
-    for (AgentEvent& event : decoder->line(line)) {
-      EXPECT_TRUE(contract::parse_json(event.data, 1U << 20U)) << event.data;
-      EXPECT_EQ(event.data.substr(0, 1), "{");
-      out.events.push_back(std::move(event));
-    }
-  }
-  out.verdict = decoder->finish(exit_with(code));
-  return out;
-}
-
-Texts stream(const std::string& name) {
-  const std::string path =
-      std::string(COFFERDAM_SOURCE_DIR) + "/tests/unit/agent/streams/" + name + ".ndjson";
-  Result<std::string> text = read_file(path, 1U << 20U);
-  EXPECT_TRUE(text) << text.error().line();
-  return text ? split(*text, '\n') : Texts();
+  return decode_as(claude_fields(phase), lines, code);
 }
 
 TEST(ClaudeStream, EditAndRun) {

@@ -23,6 +23,14 @@ inline contract::InvocationFields claude_fields(contract::Phase phase) {
   return fields;
 }
 
+inline contract::InvocationFields codex_fields(contract::Phase phase) {
+  contract::InvocationFields fields = claude_fields(phase);
+  fields.agent.name = "codex";
+  fields.egress = contract::Vendor::openai;
+  fields.model = "gpt-6.2-sol";
+  return fields;
+}
+
 inline contract::InvocationFields command_fields(const std::vector<std::string>& argv) {
   contract::InvocationFields fields = claude_fields(contract::Phase::implementation);
   fields.agent.name = "command";

@@ -3,50 +3,23 @@
 
 #include <gtest/gtest.h>
 
-#include "base/file.h"
 #include "contract/json.h"
 #include "contract/plan_answer.h"
-#include "unit/agent/invocations.h"
+#include "unit/agent/agents_folder.h"
 
 namespace cofferdam::agent {
 namespace {
 
 using contract::Phase;
-using Texts = std::vector<std::string>;
 
 constexpr const char* kPackage = "/node_modules/@anthropic-ai/claude-code-linux-x64";
 
-const Texts kBaseEnv = {"HOME=/home/agent",    "PATH=/usr/local/bin:/usr/bin:/bin",
-                        "LANG=C.UTF-8",        "TMPDIR=/tmp",
-                        "TERM=dumb",           "HUSKY=0",
-                        "GIT_OPTIONAL_LOCKS=0"};
 const Texts kGatewayEnv = {"ANTHROPIC_BASE_URL=http://127.0.0.1:8111",
                            "ANTHROPIC_API_KEY=sk-ant-api03-placeholder"};
 
-Texts operator+(Texts left, const Texts& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
-// An agents folder in which only the modes and names are real.
-class LaunchTest : public ::testing::Test {
+class LaunchTest : public AgentsFolder {
  protected:
-  void SetUp() override {
-    Result<TempDir> dir = TempDir::create("/tmp", "cofferdam-agents-");
-    ASSERT_TRUE(dir) << dir.error().line();
-    dir_ = std::make_unique<TempDir>(*std::move(dir));
-    ASSERT_TRUE(make_dirs(dir_->path() + kPackage));
-  }
-  void install(unsigned mode) {
-    ASSERT_TRUE(write_file_atomic(dir_->path() + kPackage + "/claude", "", mode));
-  }
-
-  Result<Launch> plan(const contract::InvocationFields& fields, std::uint16_t port = 8111) {
-    const contract::Invocation invocation = built(fields);
-    return plan_launch(LaunchInput{invocation, dir_->path(), port});
-  }
-
-  std::unique_ptr<TempDir> dir_;
+  void install(unsigned mode) { add_program(std::string(kPackage) + "/claude", mode); }
 };
 
 const Texts kClaudeArgv = {
@@ -64,7 +37,7 @@ TEST_F(LaunchTest, ClaudeImplementation) {
                      "CLAUDE_CODE_MAX_RETRIES=3"};
   EXPECT_EQ(launch->env, kBaseEnv + kGatewayEnv + own);
   EXPECT_EQ(launch->stdin_text, "Do the task.");
-  EXPECT_EQ(launch->agent_dir, dir_->path() + kPackage);
+  EXPECT_EQ(launch->agent_dir, folder() + kPackage);
   EXPECT_EQ(launch->version, "2.1.197");
 }
 
@@ -123,13 +96,23 @@ TEST_F(LaunchTest, CommandWithEgressGetsTheGateway) {
   EXPECT_EQ(without_gateway.error().code, Code::internal);
 }
 
-// The version in the code is the version that npm installs.
+TEST_F(LaunchTest, CommandWithEgressToTheOtherVendor) {
+  contract::InvocationFields fields = command_fields({"curl"});
+  fields.egress = contract::Vendor::openai;
+  Result<Launch> launch = plan(fields);
+  ASSERT_TRUE(launch) << launch.error().line();
+  const Texts gateway = {"OPENAI_BASE_URL=http://127.0.0.1:8111/v1", "OPENAI_API_KEY=sk-placeholder"};
+  EXPECT_EQ(launch->env, kBaseEnv + gateway);
+}
+
+// The versions in the code are the versions that npm installs.
 TEST(LaunchVersion, IsThePinnedOne) {
   Result<std::string> text = read_file(std::string(COFFERDAM_SOURCE_DIR) + "/agents/package.json", 1U << 16U);
   ASSERT_TRUE(text) << text.error().line();
   Result<contract::Json> package = contract::parse_json(*text, 1U << 16U);
   ASSERT_TRUE(package) << package.error().line();
   EXPECT_EQ((*package)["dependencies"]["@anthropic-ai/claude-code-linux-x64"], "2.1.197");
+  EXPECT_EQ((*package)["dependencies"]["@openai/codex-linux-x64"], "npm:@openai/codex@0.171.0-linux-x64");
 }
 
 }  // namespace

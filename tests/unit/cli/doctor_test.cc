@@ -77,7 +77,7 @@ TEST(Doctor, HostChecksNameEachThingOnce) {
   EXPECT_EQ(names_of(needed_rows({})),
             (std::vector<std::string>{"kernel", "user-namespaces", "git", "init"}));
   EXPECT_EQ(names_of(attempt_rows({}, {})),
-            (std::vector<std::string>{"memory", "agent claude", "credential", "state folder"}));
+            (std::vector<std::string>{"memory", "agent claude", "agent codex", "credential", "state folder"}));
 }
 
 const CheckRow& named(const std::vector<CheckRow>& rows, const std::string& name) {

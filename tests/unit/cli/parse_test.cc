@@ -129,6 +129,18 @@ TEST(Request, CommandHasNoEgressUnlessAsked) {
             contract::Vendor::anthropic);
 }
 
+TEST(Request, EachAgentHasItsVendorAndModel) {
+  const auto codex = fields_of({"run", "--agent", "codex", "x"}, "x");
+  EXPECT_EQ(codex.agent.name, "codex");
+  EXPECT_EQ(codex.egress, contract::Vendor::openai);
+  EXPECT_EQ(codex.model, contract::Config{}.codex_model);
+  EXPECT_EQ(fields_of({"run", "--agent", "codex", "--egress", "openai", "--model", "m", "x"}, "x").model, "m");
+  const auto command =
+      fields_of({"run", "--agent", "command", "--egress", "openai", "--model", "m", "--", "true"}, "");
+  EXPECT_EQ(command.egress, contract::Vendor::openai);
+  EXPECT_EQ(command.model, "m");
+}
+
 void expect_refused(const std::vector<std::string>& arguments, const std::string& prompt, Code code) {
   auto fields = request_fields(parsed<RunOptions>(arguments), {}, prompt);
   ASSERT_FALSE(fields);
@@ -139,6 +151,8 @@ TEST(Request, ContradictionsAreSaid) {
   expect_refused({"run"}, "", Code::usage);
   expect_refused({"run", "--agent", "command"}, "", Code::usage);
   expect_refused({"run", "--egress", "none", "x"}, "x", Code::usage);
+  expect_refused({"run", "--egress", "openai", "x"}, "x", Code::usage);
+  expect_refused({"run", "--agent", "codex", "--egress", "anthropic", "x"}, "x", Code::usage);
   expect_refused({"run", "--backend", "docker", "x"}, "x", Code::unsupported_host);
   expect_refused({"run", "--deadline", "soon", "x"}, "x", Code::usage);
   expect_refused({"run", "--agent", "command", "--model", "m", "--", "true"}, "", Code::usage);

@@ -18,6 +18,9 @@ TEST(Config, EmptyIsTheDefaults) {
   auto decoded = decode_config("# nothing\n", "config.toml");
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->anthropic.upstream, "https://api.anthropic.com");
+  EXPECT_EQ(decoded->openai.upstream, "https://api.openai.com");
+  EXPECT_EQ(decoded->openai.credential_env, "OPENAI_API_KEY");
+  EXPECT_EQ(decoded->codex_model, "gpt-6.2-sol");
   EXPECT_EQ(decoded->branch_prefix, "cofferdam");
   EXPECT_TRUE(decoded->limits == Limits{});
 }
@@ -28,6 +31,11 @@ TEST(Config, ReadsEveryKey) {
 upstream = "https://gateway.example:8443"
 ca_bundle = "/etc/ssl/internal.pem"
 credential_env = "GATEWAY_KEY"
+vendor_tools = ["web_search_20250305"]
+[vendors.openai]
+upstream = "https://openai.example"
+ca_bundle = "/etc/ssl/openai.pem"
+credential_env = "OTHER_KEY"
 [commit]
 author_name = "Jörg Bot"
 author_email = "bot@example"
@@ -37,6 +45,8 @@ prefix = "team/agents"
 dir = "/opt/agents"
 [agents.claude]
 model = "claude-x[1m]"
+[agents.codex]
+model = "gpt-x"
 [box]
 uid = 1234
 [deadlines]
@@ -51,6 +61,11 @@ requests = 7
   EXPECT_EQ(decoded->anthropic.upstream, "https://gateway.example:8443");
   EXPECT_EQ(decoded->anthropic.ca_bundle, "/etc/ssl/internal.pem");
   EXPECT_EQ(decoded->anthropic.credential_env, "GATEWAY_KEY");
+  EXPECT_EQ(decoded->vendor(Vendor::openai).upstream, "https://openai.example");
+  EXPECT_EQ(decoded->vendor(Vendor::openai).ca_bundle, "/etc/ssl/openai.pem");
+  EXPECT_EQ(decoded->vendor(Vendor::openai).credential_env, "OTHER_KEY");
+  EXPECT_EQ(decoded->vendor(Vendor::anthropic).credential_env, "GATEWAY_KEY");
+  EXPECT_EQ(decoded->codex_model, "gpt-x");
   EXPECT_EQ(decoded->author_name, "Jörg Bot");
   EXPECT_EQ(decoded->author_email, "bot@example");
   EXPECT_EQ(decoded->branch_prefix, "team/agents");
@@ -95,30 +110,34 @@ void expect_value(const char* table, const char* key, const std::vector<std::str
 }
 
 TEST(Config, UpstreamIsAnOrigin) {
-  expect_value(
-      "vendors.anthropic", "upstream",
-      {"'https://a'", "'https://a.b-c.example:1'", "'https://[::1]:65535'", "'https://127.0.0.1:8443'"},
-      {"''",
-       "'http://a'",
-       "'HTTPS://a'",
-       "'https://'",
-       "'https://a/'",
-       "'https://a/v1'",
-       "'https://u@a'",
-       "'https://u:p@a'",
-       "'https://a?x'",
-       "'https://a#x'",
-       "'https://a:'",
-       "'https://a:0'",
-       "'https://a:65536'",
-       "'https://a:1:2'",
-       "'https://a b'",
-       "\"https://a\\n\"",
-       "'https://-a'",
-       "'https://a..b'",
-       "'https://[::1'",
-       "'https://[x]'",
-       "7"});
+  expect_value("vendors.anthropic", "upstream",
+               {"'https://a/v1'", "'https://a:1/models/eu-1'", "'https://a'", "'https://a.b-c.example:1'",
+                "'https://[::1]:65535'", "'https://127.0.0.1:8443'"},
+               {"''",
+                "'http://a'",
+                "'HTTPS://a'",
+                "'https://'",
+                "'https://a/'",
+                "'https://a//v1'",
+                "'https://a/v1/'",
+                "'https://a/../v1'",
+                "'https://a/v%31'",
+                "'https://a/v1?x'",
+                "'https://u@a'",
+                "'https://u:p@a'",
+                "'https://a?x'",
+                "'https://a#x'",
+                "'https://a:'",
+                "'https://a:0'",
+                "'https://a:65536'",
+                "'https://a:1:2'",
+                "'https://a b'",
+                "\"https://a\\n\"",
+                "'https://-a'",
+                "'https://a..b'",
+                "'https://[::1'",
+                "'https://[x]'",
+                "7"});
 }
 
 TEST(Config, BranchPrefixIsAPartOfARef) {
@@ -135,8 +154,13 @@ TEST(Config, IdentsAndPathsAreClean) {
   expect_value("commit", "author_email", {"'a@b'"}, {"''", "'a b@c'", "'<a@b>'", "\"a@b\\r\""});
   expect_value("vendors.anthropic", "ca_bundle", {"''", "'/a'"}, {"'a'", "\"/a\\u0001\""});
   expect_value("vendors.anthropic", "credential_env", {"'A_1'", "'_a'"}, {"''", "'1A'", "'A=B'", "'A-B'"});
+  expect_value("vendors.openai", "vendor_tools", {"[]", "['web_search']"},
+               {"'web_search'", "[1]", "['']", "['Web']", "['a b']", "[['a']]"});
   expect_value("agents", "dir", {"''", "'/opt'"}, {"'opt'"});
   expect_value("agents.claude", "model", {"'m'"}, {"''", "'m m'"});
+  expect_value("agents.codex", "model", {"'m'"}, {"''", "'m m'"});
+  expect_value("vendors.openai", "upstream", {"'https://a:1'", "'https://a/v1'"},
+               {"'http://a'", "'https://a/?q'"});
   expect_value("box", "uid", {"1", "2147483647"}, {"0", "-1", "2147483648", "'1'", "1.0"});
 }
 

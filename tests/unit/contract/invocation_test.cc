@@ -89,9 +89,11 @@ TEST(Invocation, BuildingHasTheRulesOfDecoding) {
       claude(),
       {
           {"$.attempt_id", [](auto* f) { f->attempt_id = "-a"; }},
-          {"$.agent.name", [](auto* f) { f->agent.name = "codex"; }},
+          {"$.agent.name", [](auto* f) { f->agent.name = "gemini"; }},
           {"$.agent.argv", [](auto* f) { f->agent.argv = {"x"}; }},
           {"$.egress", [](auto* f) { f->egress = Vendor::none; }},
+          {"$.egress", [](auto* f) { f->egress = Vendor::openai; }},
+          {"$.egress", [](auto* f) { f->agent.name = "codex"; }},
           {"$.model", [](auto* f) { f->model.clear(); }},
           {"$.model", [](auto* f) { f->model = "a b"; }},
           {"$.clone.repository", [](auto* f) { f->clone.repository = "srv"; }},

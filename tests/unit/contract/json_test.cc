@@ -154,5 +154,35 @@ TEST_F(Reader, NamesThePlace) {
   }
 }
 
+// What is passed on stays what it was: order of members and NUL in strings; everything else is as strict.
+TEST(OrderedJson, KeepsOrderAndNulAndRefusesTheRest) {
+  auto kept = parse_json_ordered(R"({"z":1,"a":{"y":"p\u0000q","b":[{"k":1,"c":2}]},"m":1.5})", 4096);
+  ASSERT_TRUE(kept.has_value());
+  EXPECT_EQ(in_order(*kept), R"({"z":1,"a":{"y":"p\u0000q","b":[{"k":1,"c":2}]},"m":1.5})");
+  const char* refused[] = {R"({"a":1,"a":2})",
+                           R"({"a":1,"b":2,"\u0061":3})",
+                           R"({"a":{"x":[{"k":1,"k":1}]}})",
+                           R"({"a\u0000":1})",
+                           R"([18446744073709551616])",
+                           "{\"a\":\"\xff\"}",
+                           R"({"a":"\ud800"})",
+                           "\xef\xbb\xbf{}",
+                           "{}x"};
+  for (const char* text : refused) EXPECT_FALSE(parse_json_ordered(text, 4096).has_value()) << text;
+  EXPECT_EQ(parse_json_ordered(R"({"b":{"x":1,"x":2}})", 4096).error().what, "$.b.x: duplicate key");
+  EXPECT_FALSE(parse_json_ordered("[[[]]]", 4096, 2).has_value());
+  EXPECT_FALSE(parse_json_ordered("[1,2]", 4).has_value());
+}
+
+// A search per key would take minutes here.
+TEST(OrderedJson, ManyKeysAreReadInTime) {
+  std::string text = "{\"k\":0";
+  for (int i = 0; i < 200'000; ++i) text += ",\"k" + std::to_string(i) + "\":0";
+  text += "}";
+  auto parsed = parse_json_ordered(text, text.size());
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->size(), 200'001U);
+}
+
 }  // namespace
 }  // namespace cofferdam::contract

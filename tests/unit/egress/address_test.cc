@@ -96,6 +96,10 @@ TEST(Origin, Accepts) {
   EXPECT_EQ(six->host, "::1");
   EXPECT_EQ(six->authority(), "[::1]:8443");
   EXPECT_TRUE(parse_origin("https://localhost").has_value());
+  auto below = parse_origin("https://gateway.test:8443/models/eu-1");
+  ASSERT_TRUE(below.has_value());
+  EXPECT_EQ(below->authority(), "gateway.test:8443");
+  EXPECT_EQ(below->prefix, "/models/eu-1");
 }
 
 TEST(Origin, RefusesEveryOtherSpelling) {
@@ -105,7 +109,14 @@ TEST(Origin, RefusesEveryOtherSpelling) {
                           "HTTPS://api.vendor.test",
                           "https://",
                           "https://a.test/",
-                          "https://a.test/v1",
+                          "https://a.test//v1",
+                          "https://a.test/v1/",
+                          "https://a.test/../v1",
+                          "https://a.test/./v1",
+                          "https://a.test/v%31",
+                          "https://a.test/v1?x",
+                          "https://a.test/a b",
+                          "https:///v1",
                           "https://a.test?x",
                           "https://user@a.test",
                           "https://user:pw@a.test",

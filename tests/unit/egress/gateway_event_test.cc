@@ -54,6 +54,7 @@ GatewayPolicy policy() {
   out.vendor = contract::Vendor::anthropic;
   out.upstream = "https://api.vendor.test:8443";
   out.models = {"m1", "m2"};
+  out.vendor_tools = {"web_search_20250305"};
   out.max_requests = 5;
   out.max_tokens = 7;
   return out;
@@ -67,9 +68,10 @@ TEST(GatewaySetup, ComesBackAsItWent) {
   EXPECT_EQ(setup->origin.host, "api.vendor.test");
   EXPECT_EQ(setup->origin.port, 8443);
   EXPECT_EQ(setup->policy.models, policy().models);
+  EXPECT_EQ(setup->policy.vendor_tools, policy().vendor_tools);
   EXPECT_EQ(setup->policy.max_requests, 5U);
   EXPECT_EQ(setup->policy.max_tokens, 7U);
-  EXPECT_EQ(setup->credential.view(), "sk-1\"\\");
+  EXPECT_EQ(setup->credential.view(), "x-api-key: sk-1\"\\\r\n");
 }
 
 // A credential becomes a header value; a policy without a ceiling would be one without a bound.
@@ -86,6 +88,16 @@ TEST(GatewaySetup, RefusesWhatCannotWork) {
   auto bytes = encode_setup(no_ceiling, "k");
   ASSERT_TRUE(bytes.has_value());
   EXPECT_FALSE(decode_setup(bytes->view()).has_value());
+  GatewayPolicy wrong_kind = policy();
+  wrong_kind.credential_kind = CredentialKind::chatgpt;
+  bytes = encode_setup(wrong_kind, R"({"access_token":"t","account_id":"a"})");
+  EXPECT_FALSE(decode_setup(bytes->view()).has_value());
+  GatewayPolicy unknown_tool = policy();
+  unknown_tool.vendor_tools = {"web_search"};  // the other vendor's name for it
+  bytes = encode_setup(unknown_tool, "k");
+  auto refused = decode_setup(bytes->view());
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().line().find("web_search_20250305"), std::string::npos);
   GatewayPolicy huge = policy();
   huge.models = std::vector<std::string>(1000, std::string(200, 'm'));
   EXPECT_FALSE(encode_setup(huge, "k").has_value());

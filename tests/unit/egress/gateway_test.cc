@@ -146,7 +146,7 @@ TEST_F(GatewayTest, ForwardsItsOwnSerialisationWithTheTokenCeiling) {
   box.send(chunk(R"( "messages" : [] })") + chunk(""));
   EXPECT_EQ(status_of(box.read_answer()), 200);
   ASSERT_EQ(vendor_->count(), 1U);
-  EXPECT_EQ(vendor_->requests()[0].body, R"({"max_tokens":1000,"messages":[],"model":"claude-test-1"})");
+  EXPECT_EQ(vendor_->requests()[0].body, R"({"model":"claude-test-1","max_tokens":1000,"messages":[]})");
   EXPECT_EQ(vendor_->requests()[0].head.find("transfer-encoding"), std::string::npos);
   EXPECT_EQ(next_event().rule, "messages (max_tokens lowered)");
 }

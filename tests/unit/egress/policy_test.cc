@@ -62,6 +62,72 @@ TEST(Route, DeniesEverythingElseWithItsReason) {
   }
 }
 
+GatewayPolicy openai(CredentialKind kind) {
+  GatewayPolicy policy = anthropic();
+  policy.vendor = contract::Vendor::openai;
+  policy.credential_kind = kind;
+  return policy;
+}
+
+TEST(Route, TargetFollowsTheCredential) {
+  EXPECT_EQ(decide_route(anthropic(), {"POST", "/v1/messages", "beta=true", true}).target,
+            "/v1/messages?beta=true");
+  for (auto kind : {CredentialKind::openai_api_key, CredentialKind::bearer}) {
+    Decision decision = decide(openai(kind), "POST", "/v1/responses");
+    EXPECT_EQ(decision.action, Action::relay);
+    EXPECT_EQ(decision.rule, "responses");
+    EXPECT_EQ(decision.target, "/v1/responses");
+  }
+  EXPECT_EQ(decide(openai(CredentialKind::chatgpt), "POST", "/v1/responses").target,
+            "/backend-api/codex/responses");
+}
+
+// One vendor's routes are nothing to the other; the account APIs are nobody's.
+TEST(Route, OfOpenAiIsOneOnly) {
+  for (auto kind : {CredentialKind::openai_api_key, CredentialKind::chatgpt, CredentialKind::bearer}) {
+    for (auto [method, path] :
+         {std::pair{"POST", "/v1/messages"}, std::pair{"HEAD", "/"}, std::pair{"GET", "/v1/models"},
+          std::pair{"GET", "/v1/responses"}, std::pair{"DELETE", "/v1/responses"},
+          std::pair{"GET", "/v1/responses/resp_1"}, std::pair{"POST", "/v1/responses/compact"},
+          std::pair{"POST", "/v1/chat/completions"}, std::pair{"POST", "/v1/files"},
+          std::pair{"POST", "/backend-api/codex/responses"}, std::pair{"POST", "/oauth/token"}}) {
+      EXPECT_EQ(decide(openai(kind), method, path).action, Action::deny) << method << path;
+      EXPECT_EQ(decide(openai(kind), method, path).status, 403) << method << path;
+    }
+    EXPECT_EQ(decide_route(openai(kind), {"POST", "/v1/responses", "a=b", true}).rule, "query");
+  }
+  EXPECT_EQ(decide(openai(CredentialKind::anthropic_api_key), "POST", "/v1/responses").rule, "route");
+  EXPECT_EQ(decide(anthropic(), "POST", "/v1/responses").rule, "route");
+}
+
+// Codex tries a WebSocket where it may; after a 426 it posts.
+TEST(Route, AWebSocketIsRefusedSoThatTheClientFallsBack) {
+  Decision socket =
+      decide_route(openai(CredentialKind::openai_api_key), {"GET", "/v1/responses", {}, false, true});
+  EXPECT_EQ(socket.action, Action::deny);
+  EXPECT_EQ(socket.status, 426);
+  EXPECT_EQ(socket.rule, "websocket");
+  for (const Intent& intent :
+       {Intent{"POST", "/v1/responses", {}, false, true}, Intent{"GET", "/v1/realtime", {}, false, true},
+        Intent{"GET", "/v1/responses", "x", true, true}}) {
+    Decision other = decide_route(openai(CredentialKind::openai_api_key), intent);
+    EXPECT_EQ(other.action, Action::deny);
+    EXPECT_EQ(other.status, 400);
+    EXPECT_EQ(other.rule, "http: upgrade");
+  }
+  EXPECT_EQ(decide_route(anthropic(), {"HEAD", "/", {}, false, true}).rule, "http: upgrade");
+}
+
+TEST(Route, CredentialsBelongToTheirVendor) {
+  using contract::Vendor;
+  EXPECT_TRUE(is_kind_of(CredentialKind::anthropic_oauth, Vendor::anthropic));
+  EXPECT_TRUE(is_kind_of(CredentialKind::bearer, Vendor::anthropic));
+  EXPECT_TRUE(is_kind_of(CredentialKind::chatgpt, Vendor::openai));
+  EXPECT_FALSE(is_kind_of(CredentialKind::openai_api_key, Vendor::anthropic));
+  EXPECT_FALSE(is_kind_of(CredentialKind::anthropic_api_key, Vendor::openai));
+  EXPECT_FALSE(is_kind_of(CredentialKind::bearer, Vendor::none));
+}
+
 TEST(Route, NoVendorMeansNothing) {
   GatewayPolicy policy = anthropic();
   policy.vendor = contract::Vendor::none;

@@ -35,6 +35,20 @@ TEST(UsageScanner, ReadsAStreamInPiecesOfAnySize) {
   }
 }
 
+// OpenAI's last event repeats the whole answer and what was asked: its line is long.
+TEST(UsageScanner, ReadsResponsesEvents) {
+  for (const char* type : {"response.completed", "response.incomplete", "response.failed"}) {
+    UsageScanner scanner(Form::event_stream);
+    scanner.feed(
+        "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"usage\":null}}\n\n");
+    scanner.feed("data: {\"type\":\"" + std::string(type) + "\",\"response\":{\"instructions\":\"" +
+                 std::string(300'000, 'i') +
+                 "\",\"usage\":{\"input_tokens\":200,\"output_tokens\":20}}}\n\n");
+    EXPECT_EQ(scanner.usage().input, 200U) << type;
+    EXPECT_EQ(scanner.usage().output, 20U) << type;
+  }
+}
+
 TEST(UsageScanner, ReadsOtherLineEndings) {
   std::string crlf;
   for (char c : kStream) crlf += c == '\n' ? "\r\n" : std::string(1, c);
@@ -46,7 +60,7 @@ TEST(UsageScanner, ReadsOtherLineEndings) {
 TEST(UsageScanner, PassesOverWhatIsTooLongOrNotJson) {
   UsageScanner scanner(Form::event_stream);
   scanner.feed("data: {\"usage\": garbage\n");
-  scanner.feed("data: " + std::string(1U << 20U, 'x') + "\"usage\"\n");
+  scanner.feed("data: " + std::string(5U << 20U, 'x') + "\"usage\"\n");
   scanner.feed(
       "data: {\"type\":5,\"usage\":{}}\ndata: [\"usage\"]\ndata: {\"type\":\"message_start\",\"usage\":1}\n");
   scanner.feed("data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":-4,\"input_tokens\":1e30}}\n");
