@@ -79,7 +79,7 @@ TEST(Parse, UsageErrorsAreOneLine) {
   expect_usage({}, "a verb is missing");
   expect_usage({"fly"}, "fly");
   expect_usage({"run", "--nope", "x"}, "--nope");
-  expect_usage({"run", "--agent", "codex", "x"}, "codex");
+  expect_usage({"run", "--agent", "gemini", "x"}, "gemini");
   expect_usage({"run", "a", "b"}, "b");
   expect_usage({"run", "x", "--", "make"}, "--agent command");
   expect_usage({"list", "--", "x"}, "--");

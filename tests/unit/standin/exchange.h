@@ -12,7 +12,27 @@ namespace cofferdam::standin {
 
 using Json = nlohmann::json;
 
-class KeptExchange final : public Exchange {
+struct Kept {
+  Json json() const { return Json::parse(body); }
+  // The data of every event of a stream.
+  std::vector<Json> events() const {
+    std::vector<Json> out;
+    for (const std::string& line : split(body, '\n')) {
+      if (starts_with(line, "data: ")) out.push_back(Json::parse(line.substr(6), nullptr, false));
+    }
+    return out;
+  }
+
+  std::map<std::string, Json> notes;
+  unsigned status = 0;
+  Headers headers;
+  std::string body;
+  bool ended = false;
+  bool held = false;
+  bool was_reset = false;
+};
+
+class KeptExchange final : public Exchange, public Kept {
  public:
   void note(const std::string& key, const std::string& json) override { notes[key] = Json::parse(json); }
   bool respond(unsigned code, const Headers& given, const std::string& text) override {
@@ -33,24 +53,6 @@ class KeptExchange final : public Exchange {
   void hold() override { held = true; }
   void reset() override { was_reset = true; }
   bool pace(std::chrono::milliseconds) override { return true; }
-
-  Json json() const { return Json::parse(body); }
-  // The data of every event of a stream.
-  std::vector<Json> events() const {
-    std::vector<Json> out;
-    for (const std::string& line : split(body, '\n')) {
-      if (starts_with(line, "data: ")) out.push_back(Json::parse(line.substr(6), nullptr, false));
-    }
-    return out;
-  }
-
-  std::map<std::string, Json> notes;
-  unsigned status = 0;
-  Headers headers;
-  std::string body;
-  bool ended = false;
-  bool held = false;
-  bool was_reset = false;
 };
 
 inline Request make_request(const std::string& method, const std::string& target, const std::string& bearer,

@@ -17,7 +17,7 @@ OAuthScript login(std::chrono::seconds lifetime = std::chrono::seconds(3600)) {
   return script;
 }
 
-KeptExchange refresh(TokenBook& book, const std::string& path, const std::string& body) {
+Kept refresh(TokenBook& book, const std::string& path, const std::string& body) {
   KeptExchange exchange;
   EXPECT_TRUE(make_oauth_api(&book)->handle(make_request("POST", path, "", body), exchange));
   return exchange;
@@ -29,7 +29,7 @@ std::string json_body(const std::string& token) {
 
 TEST(TokenEndpoint, ChatGptLoginsGetJwts) {
   TokenBook book(login());
-  KeptExchange exchange = refresh(book, "/oauth/token", json_body("first"));
+  Kept exchange = refresh(book, "/oauth/token", json_body("first"));
   ASSERT_EQ(exchange.status, 200U);
   const Json body = exchange.json();
   EXPECT_EQ(split(body["access_token"].get<std::string>(), '.').size(), 3U);
@@ -43,7 +43,7 @@ TEST(TokenEndpoint, ChatGptLoginsGetJwts) {
 
 TEST(TokenEndpoint, ClaudeLoginsGetOpaqueTokens) {
   TokenBook book(login());
-  KeptExchange exchange =
+  Kept exchange =
       refresh(book, "/v1/oauth/token", "grant_type=refresh_token&refresh_token=first&client_id=c");
   ASSERT_EQ(exchange.status, 200U);
   EXPECT_TRUE(starts_with(exchange.json()["access_token"].get<std::string>(), "sk-ant-oat01-"));
@@ -53,11 +53,11 @@ TEST(TokenEndpoint, ClaudeLoginsGetOpaqueTokens) {
 TEST(TokenEndpoint, ARefreshTokenWorksOnce) {
   TokenBook book(login());
   const std::string second = refresh(book, "/oauth/token", json_body("first")).json()["refresh_token"];
-  KeptExchange again = refresh(book, "/oauth/token", json_body("first"));
+  Kept again = refresh(book, "/oauth/token", json_body("first"));
   EXPECT_EQ(again.status, 400U);
   EXPECT_EQ(again.json()["error"], "invalid_grant");
   EXPECT_EQ(refresh(book, "/oauth/token", json_body("guessed")).status, 400U);
-  KeptExchange next = refresh(book, "/oauth/token", json_body(second));
+  Kept next = refresh(book, "/oauth/token", json_body(second));
   EXPECT_EQ(next.status, 200U);
   EXPECT_EQ(next.notes["oauth"], (Json{{"granted", 2}, {"reused", 1}, {"unknown", 1}}));
 }

@@ -22,7 +22,7 @@ std::string turn_body(bool stream = true) {
          std::string(stream ? "true}" : "false}");
 }
 
-KeptExchange ask(const std::string& script, const std::string& body = turn_body()) {
+Kept ask(const std::string& script, const std::string& body = turn_body()) {
   KeptExchange exchange;
   EXPECT_TRUE(make_openai_api(script_of(script), "", nullptr)
                   ->handle(make_request("POST", "/v1/responses", "k", body), exchange));
@@ -30,7 +30,7 @@ KeptExchange ask(const std::string& script, const std::string& body = turn_body(
 }
 
 TEST(OpenAi, AStreamedTurn) {
-  KeptExchange exchange = ask(
+  Kept exchange = ask(
       R"({"turns":[{"blocks":[{"text":"hello there, this is more than one piece"}],"usage":{"input_tokens":7,"output_tokens":3},)"
       R"("expect":{"last_message_contains":"go"}}]})");
   EXPECT_EQ(exchange.status, 200U);
@@ -51,7 +51,7 @@ TEST(OpenAi, AStreamedTurn) {
 }
 
 TEST(OpenAi, InOnePiece) {
-  KeptExchange exchange =
+  Kept exchange =
       ask(R"({"turns":[{"blocks":[{"text":"x"}],"stop_reason":"max_tokens"}]})", turn_body(false));
   EXPECT_EQ(exchange.json()["status"], "incomplete");
   EXPECT_EQ(exchange.json()["incomplete_details"]["reason"], "max_output_tokens");
@@ -90,16 +90,16 @@ TEST(OpenAi, Misfortunes) {
   EXPECT_TRUE(ask(R"({"turns":[{"reset":"before-headers"}]})").was_reset);
   EXPECT_TRUE(ask("{\"turns\":[{" + words + R"(,"stall":"mid-stream"}]})").held);
   EXPECT_TRUE(ask("{\"turns\":[{" + words + R"(,"reset":"mid-stream"}]})").was_reset);
-  KeptExchange truncated = ask("{\"turns\":[{" + words + R"(,"truncate":true}]})");
+  Kept truncated = ask("{\"turns\":[{" + words + R"(,"truncate":true}]})");
   EXPECT_TRUE(truncated.ended);
   EXPECT_EQ(truncated.events().back()["type"], "response.output_text.delta");
-  KeptExchange garbage = ask("{\"turns\":[{" + words + R"(,"garbage":true}]})");
+  Kept garbage = ask("{\"turns\":[{" + words + R"(,"garbage":true}]})");
   EXPECT_TRUE(garbage.events().back().is_discarded());
-  KeptExchange failed = ask("{\"turns\":[{" + words +
+  Kept failed = ask("{\"turns\":[{" + words +
                             R"(,"error":{"type":"server_error","message":"no","at":"mid-stream"}}]})");
   EXPECT_EQ(failed.events().back()["type"], "response.failed");
   EXPECT_EQ(failed.events().back()["response"]["error"]["message"], "no");
-  KeptExchange limited = ask(R"({"turns":[{"error":{"status":429,"headers":{"retry-after":"1"}}}]})");
+  Kept limited = ask(R"({"turns":[{"error":{"status":429,"headers":{"retry-after":"1"}}}]})");
   EXPECT_EQ(limited.status, 429U);
   EXPECT_EQ(limited.headers.back().first, "retry-after");
   EXPECT_GT(ask(R"({"turns":[{"flood_bytes":100000}]})").body.size(), 100000U);
