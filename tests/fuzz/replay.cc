@@ -25,7 +25,8 @@ void run_variants(const cofferdam::fuzz::Target& target, const std::string& inpu
     const std::size_t at = input.size() * step / kSteps;
     target.run(std::string_view(input).substr(0, at));
     std::string turned = input;
-    if (at < turned.size()) turned[at] = static_cast<char>(turned[at] ^ (1U << (step % 8)));
+    if (at < turned.size())
+      turned[at] = static_cast<char>(static_cast<unsigned char>(turned[at]) ^ (1U << (step % 8)));
     target.run(turned);
   }
 }
