@@ -127,6 +127,16 @@ bool is_upstream(std::string_view text) {
   return is_host(text.substr(0, colon)) && is_port(text.substr(colon + 1));
 }
 
+// "http://host:port" of a proxy that is asked to CONNECT; a password would stand in the file, so there is none.
+bool is_proxy_or_empty(std::string_view text) {
+  constexpr std::string_view kScheme = "http://";
+  if (text.empty()) return true;
+  if (!starts_with(text, kScheme)) return false;
+  text.remove_prefix(kScheme.size());
+  const std::size_t colon = text.rfind(':');
+  return colon != std::string_view::npos && is_host(text.substr(0, colon)) && is_port(text.substr(colon + 1));
+}
+
 bool is_path_or_empty(std::string_view text) {
   return text.empty() || (text.front() == '/' && text.size() <= kMaxPathBytes && !has_control(text));
 }
@@ -171,6 +181,9 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
       {"upstream",
        in->text(&out->anthropic.upstream, is_upstream, "must be https://host or https://host:port")},
       {"ca_bundle", in->text(&out->anthropic.ca_bundle, is_path_or_empty, "must be an absolute path")},
+      {"extra_ca_bundle",
+       in->text(&out->anthropic.extra_ca_bundle, is_path_or_empty, "must be an absolute path")},
+      {"proxy", in->text(&out->anthropic.proxy, is_proxy_or_empty, "must be http://host:port")},
       {"credential_env",
        in->text(&out->anthropic.credential_env, is_variable_name, "must be the name of a variable")},
   };

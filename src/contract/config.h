@@ -16,6 +16,8 @@ struct VendorConfig {
   std::string upstream;                  // "https://host[:port]" without a path
   std::string ca_bundle;                 // PEM file; empty: the system's
   std::string credential_env;            // name of the variable that holds the key
+  std::string extra_ca_bundle = {};      // PEM file, trusted beside ca_bundle or the system's
+  std::string proxy = {};                // "http://host:port", asked to CONNECT; empty: direct
 };
 
 struct Config {
