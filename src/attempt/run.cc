@@ -217,6 +217,8 @@ class Attempt {
     policy.max_requests = invocation_->limits.requests;
     policy.max_tokens = invocation_->limits.max_tokens;
     policy.run_as = ready_.boxes.run_as;
+    policy.transport.extra_ca_bundle = host_.config.anthropic.extra_ca_bundle;
+    policy.transport.proxy = host_.config.anthropic.proxy;
     TRY(egress::Gateway gateway, egress::Gateway::start(host_.program, policy, ready_.credential,
                                                         std::move(box_->listeners().front())));
     gateway_.emplace(std::move(gateway));

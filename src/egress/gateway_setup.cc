@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <utility>
 
+#include "base/text.h"
 #include "contract/json.h"
+#include "egress/address.h"
 
 namespace cofferdam::egress {
 namespace {
@@ -40,12 +43,49 @@ Result<GatewayPolicy> decode_policy(std::string_view line) {
     user->finish();
     policy.run_as = ids;
   }
+  policy.transport = decode_transport(in.object("transport"));
   in.finish();
   if (fault.failed()) return fault.error().with("gateway policy");
   return policy;
 }
 
+// A destination is named once, by a name, with ranges that mean something.
+Status check_destinations(const TransportPolicy& transport) {
+  std::set<std::pair<std::string, std::uint16_t>> seen;
+  for (const Destination& destination : transport.destinations) {
+    const std::string shown = "the destination \"" + printable(destination.host, 200) + "\"";
+    if (!is_host_name(destination.host)) {
+      return make_error(Code::config, shown + " is not a host name in lower case",
+                        "addresses cannot be named");
+    }
+    if (!seen.emplace(destination.host, destination.port).second) {
+      return make_error(Code::config, shown + " is named twice with the same port");
+    }
+    for (const std::string& range : destination.addresses) {
+      if (parse_range(range).has_value()) continue;
+      return make_error(Code::config, shown + " has a range that is none: " + printable(range, 100));
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<std::vector<std::string>> hosts_to_resolve(const GatewayPolicy& policy) {
+  std::vector<std::string> hosts;
+  TRY(Origin first,
+      policy.transport.proxy.empty() ? parse_origin(policy.upstream) : parse_proxy(policy.transport.proxy));
+  if (!first.is_literal) hosts.push_back(first.host);
+  for (const Destination& destination : policy.transport.destinations) hosts.push_back(destination.host);
+  return hosts;
+}
+
+std::vector<std::uint16_t> ports_to_reach(const GatewaySetup& setup) {
+  std::vector<std::uint16_t> ports{setup.proxy.has_value() ? setup.proxy->port : setup.origin.port};
+  for (const Destination& destination : setup.policy.transport.destinations)
+    ports.push_back(destination.port);
+  return ports;
+}
 
 Result<Secret> encode_setup(const GatewayPolicy& policy, const std::string& credential) {
   Json json = {{"vendor", contract::vendor_name(policy.vendor)},
@@ -54,7 +94,8 @@ Result<Secret> encode_setup(const GatewayPolicy& policy, const std::string& cred
                {"models", policy.models},
                {"max_requests", contract::json_count(policy.max_requests)},
                {"max_tokens", contract::json_count(policy.max_tokens)},
-               {"run_as", nullptr}};
+               {"run_as", nullptr},
+               {"transport", encode_transport(policy.transport)}};
   if (policy.run_as.has_value()) json["run_as"] = {{"uid", policy.run_as->uid}, {"gid", policy.run_as->gid}};
   std::string text = contract::canonical(json) + "\n";
   if (text.size() + credential.size() > kMaxSetupBytes) {
@@ -73,6 +114,10 @@ Result<GatewaySetup> decode_setup(std::string_view bytes) {
   GatewaySetup setup;
   TRY(setup.policy, decode_policy(bytes.substr(0, end)));
   TRY(setup.origin, parse_origin(setup.policy.upstream));
+  if (!setup.policy.transport.proxy.empty()) {
+    TRY(setup.proxy, parse_proxy(setup.policy.transport.proxy));
+  }
+  TRY_VOID(check_destinations(setup.policy.transport));
   TRY_VOID(check_credential(bytes.substr(end + 1)));
   setup.credential = Secret(bytes.substr(end + 1));
   return setup;

@@ -70,6 +70,7 @@ TEST(Parse, OtherVerbs) {
   EXPECT_EQ(parsed<CancelOptions>({"cancel", "a-1", "--reason", "why"}).reason, "why");
   EXPECT_TRUE(parsed<DoctorOptions>({"doctor", "--json"}).json);
   parsed<GatewayOptions>({"internal-gateway"});
+  parsed<ResolverOptions>({"internal-resolver"});
 }
 
 TEST(Parse, UsageErrorsAreOneLine) {
