@@ -222,10 +222,12 @@ class Attempt {
     policy.upstream = vendor.upstream;
     policy.ca_bundle = vendor.ca_bundle;
     policy.models = {invocation_->model};
-    policy.vendor_tools = host_.config.vendor(invocation_->egress).vendor_tools;
+    policy.vendor_tools = vendor.vendor_tools;
     policy.max_requests = invocation_->limits.requests;
     policy.max_tokens = invocation_->limits.max_tokens;
     policy.run_as = ready_.boxes.run_as;
+    policy.transport.extra_ca_bundle = vendor.extra_ca_bundle;
+    policy.transport.proxy = vendor.proxy;
     TRY(egress::Gateway gateway, egress::Gateway::start(host_.program, policy, ready_.credential,
                                                         std::move(box_->listeners().front())));
     gateway_.emplace(std::move(gateway));

@@ -59,8 +59,9 @@ struct DoctorOptions {
 };
 
 struct GatewayOptions {};
+struct ResolverOptions {};
 
 using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, CancelOptions,
-                             DoctorOptions, GatewayOptions>;
+                             DoctorOptions, GatewayOptions, ResolverOptions>;
 
 }  // namespace cofferdam::cli

@@ -155,6 +155,17 @@ bool is_upstream(std::string_view text) {
   return is_host(text.substr(0, colon)) && is_port(text.substr(colon + 1));
 }
 
+// "http://host:port" of a proxy that is asked to CONNECT; a password would stand in the file, so there is
+// none.
+bool is_proxy_or_empty(std::string_view text) {
+  constexpr std::string_view kScheme = "http://";
+  if (text.empty()) return true;
+  if (!starts_with(text, kScheme)) return false;
+  text.remove_prefix(kScheme.size());
+  const std::size_t colon = text.rfind(':');
+  return colon != std::string_view::npos && is_host(text.substr(0, colon)) && is_port(text.substr(colon + 1));
+}
+
 bool is_path_or_empty(std::string_view text) {
   return text.empty() || (text.front() == '/' && text.size() <= kMaxPathBytes && !has_control(text));
 }
@@ -198,6 +209,8 @@ std::vector<TomlReader::Entry> vendor_entries(TomlReader* in, VendorConfig* out)
       {"upstream",
        in->text(&out->upstream, is_upstream, "must be https://host[:port], with or without a path")},
       {"ca_bundle", in->text(&out->ca_bundle, is_path_or_empty, "must be an absolute path")},
+      {"extra_ca_bundle", in->text(&out->extra_ca_bundle, is_path_or_empty, "must be an absolute path")},
+      {"proxy", in->text(&out->proxy, is_proxy_or_empty, "must be http://host:port")},
       {"credential_env", in->text(&out->credential_env, is_variable_name, "must be the name of a variable")},
       {"vendor_tools", in->names(&out->vendor_tools, is_tool_name, "must be names of the vendor's tools")},
   };

@@ -18,6 +18,8 @@ struct VendorConfig {
   std::string ca_bundle;                       // PEM file; empty: the system's
   std::string credential_env;                  // name of the variable that holds the key
   std::vector<std::string> vendor_tools = {};  // server-side tools opted in to; the gateway knows which exist
+  std::string extra_ca_bundle = {};            // PEM file, trusted beside ca_bundle or the system's
+  std::string proxy = {};                      // "http://host:port", asked to CONNECT; empty: direct
 };
 
 struct Config {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "egress/origin.h"
 
@@ -55,8 +56,7 @@ constexpr Embedding kEmbeddings[] = {
     {{0}, 96, 12},                                         // ::a.b.c.d, deprecated
 };
 
-bool in_prefix(std::span<const std::uint8_t> bytes, const std::array<std::uint8_t, 16>& prefix,
-               unsigned bits) {
+bool in_prefix(std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> prefix, unsigned bits) {
   for (unsigned i = 0; i < bits; ++i) {
     unsigned difference = static_cast<unsigned>(bytes[i / 8]) ^ static_cast<unsigned>(prefix[i / 8]);
     if (((difference >> (7U - i % 8U)) & 1U) != 0) return false;
@@ -113,6 +113,37 @@ bool may_dial(AddressKind kind, std::string_view host) {
   if (host == "localhost") return kind == AddressKind::loopback;
   auto literal = parse_address_literal(host);
   return literal.has_value() && classify_address(*literal) == kind;
+}
+
+std::optional<AddressRange> parse_range(std::string_view text) {
+  std::size_t slash = text.find('/');
+  auto literal = parse_address_literal(text.substr(0, slash));
+  if (!literal.has_value()) return std::nullopt;
+  AddressRange range{std::move(*literal), 0};
+  const unsigned width = static_cast<unsigned>(range.prefix.size()) * 8U;
+  range.bits = width;
+  if (slash == std::string_view::npos) return range;
+  std::string_view digits = text.substr(slash + 1);
+  auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), range.bits);
+  bool whole = parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size();
+  if (!whole || range.bits > width || (digits.size() > 1 && digits.front() == '0')) return std::nullopt;
+  for (unsigned i = range.bits; i < width; ++i) {
+    if (((static_cast<unsigned>(range.prefix[i / 8]) >> (7U - i % 8U)) & 1U) != 0) return std::nullopt;
+  }
+  return range;
+}
+
+bool in_range(std::span<const std::uint8_t> bytes, const AddressRange& range) {
+  return bytes.size() == range.prefix.size() && in_prefix(bytes, range.prefix, range.bits);
+}
+
+bool address_allowed(const AddressRule& rule, std::span<const std::uint8_t> bytes, std::string_view host) {
+  const AddressKind kind = classify_address(bytes);
+  if (rule.kind == AddressRule::Kind::origin) return may_dial(kind, host);
+  if (rule.kind == AddressRule::Kind::proxy) return kind == AddressKind::private_use || may_dial(kind, host);
+  if (rule.ranges.empty()) return kind == AddressKind::global;
+  return std::any_of(rule.ranges.begin(), rule.ranges.end(),
+                     [&](const AddressRange& range) { return in_range(bytes, range); });
 }
 
 }  // namespace cofferdam::egress

@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace cofferdam::egress {
 
@@ -25,5 +28,25 @@ AddressKind classify_address(std::span<const std::uint8_t> bytes);
 // Whether the gateway may connect to an address of `kind` on behalf of `host`, the configured upstream host.
 // What is not global must have been asked for: by an address literal of that kind, or by the name localhost.
 bool may_dial(AddressKind kind, std::string_view host);
+
+// "10.0.0.0/8", "fd00::/8", or one address; no bits may be set behind the prefix.
+struct AddressRange {
+  std::vector<std::uint8_t> prefix;
+  unsigned bits = 0;
+};
+std::optional<AddressRange> parse_range(std::string_view text);
+bool in_range(std::span<const std::uint8_t> bytes, const AddressRange& range);
+
+// Which addresses a host may have.
+struct AddressRule {
+  enum class Kind {
+    origin,  // may_dial()
+    proxy,   // the user's own proxy: private networks as well, link-local only by literal
+    ranges,  // exactly these; without any: global addresses only
+  };
+  Kind kind = Kind::origin;
+  std::vector<AddressRange> ranges;
+};
+bool address_allowed(const AddressRule& rule, std::span<const std::uint8_t> bytes, std::string_view host);
 
 }  // namespace cofferdam::egress

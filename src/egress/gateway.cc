@@ -5,7 +5,10 @@
 
 #include "base/io.h"
 #include "contract/json.h"
+#include "egress/gateway_fds.h"
+#include "egress/gateway_filter.h"
 #include "egress/gateway_setup.h"
+#include "egress/resolver.h"
 
 namespace cofferdam::egress {
 namespace {
@@ -33,26 +36,49 @@ Result<std::string> read_first_line(int fd) {
   return make_error(Code::protocol, "the gateway's first line is too long");
 }
 
-Status check_first_line(const std::string& line) {
+Result<Confinement> read_first(const std::string& line) {
   TRY(contract::Json json, contract::parse_json(line, kMaxFirstLine));
   contract::JsonFault fault;
   contract::ObjectReader in(json, "$", &fault);
+  Confinement out;
   if (in.has("error")) {
     std::string text = in.text("error", {1, kMaxFirstLine});
     if (!fault.failed()) return make_error(Code::config, text);
   } else {
     in.boolean("ready");
+    out.landlock_abi = static_cast<int>(in.integer("landlock_abi", 0, 1000));
+    out.ports_limited = in.boolean("ports_limited");
   }
   in.finish();
   if (fault.failed()) return fault.error().with("the gateway's first line");
-  return {};
+  return out;
+}
+
+// Started only when there is a name to look up; `names` is the gateway's end of the socket.
+Result<Child> start_resolver(const std::string& program, const GatewayPolicy& policy, UniqueFd* names) {
+  TRY(std::vector<std::string> hosts, hosts_to_resolve(policy));
+  if (hosts.empty()) return Child();
+  TRY(SocketPair sockets, make_seqpacket_pair());
+  SpawnOptions options;
+  options.program = program;
+  options.argv = {program, "internal-resolver"};
+  // resolv.conf(5): a name server that does not answer costs seconds, not half a minute.
+  options.env = {"RES_OPTIONS=timeout:2 attempts:2"};
+  options.fds = {{2, 2}, {sockets.theirs.get(), 3}};
+  TRY(Child child, spawn(options));
+  sockets.theirs.reset();
+  TRY_VOID(send_message(sockets.ours.get(), encode_resolver_setup({std::move(hosts), policy.run_as})));
+  *names = std::move(sockets.ours);
+  return child;
 }
 
 }  // namespace
 
 Result<Gateway> Gateway::start(const std::string& program, const GatewayPolicy& policy,
-                               const std::string& credential, UniqueFd listener) {
+                               const std::string& credential, UniqueFd listener, UniqueFd tunnels) {
   TRY(Secret setup, encode_setup(policy, credential));
+  TRY(std::string filter, compile_gateway_filter());
+  TRY(UniqueFd filter_file, make_sealed_memfd("filter", filter));
   TRY(Pipe setup_pipe, make_pipe());
   TRY(Pipe events, make_pipe());
   // Written before anybody reads, into the pipe's own buffer: this side can neither block on a child that
@@ -60,24 +86,34 @@ Result<Gateway> Gateway::start(const std::string& program, const GatewayPolicy& 
   TRY_VOID(set_nonblocking(setup_pipe.write.get(), true));
   TRY_VOID(write_all(setup_pipe.write.get(), setup.view()));
   setup.wipe();
+  UniqueFd names;
+  TRY(Child resolver, start_resolver(program, policy, &names));
 
   SpawnOptions options;
   options.program = program;
   options.argv = {program, "internal-gateway"};
-  options.fds = {{2, 2}, {setup_pipe.read.get(), 3}, {listener.get(), 4}, {events.write.get(), 5}};
+  options.fds = {{2, 2},
+                 {setup_pipe.read.get(), kSetupFd},
+                 {listener.get(), kListenerFd},
+                 {events.write.get(), kEventsFd},
+                 {filter_file.get(), kFilterFd}};
+  if (names.valid()) options.fds.push_back({names.get(), kNamesFd});
+  if (tunnels.valid()) options.fds.push_back({tunnels.get(), kTunnelFd});
   TRY(Child child, spawn(options));
   setup_pipe.read.reset();
   setup_pipe.write.reset();
   events.write.reset();
   listener.reset();
+  tunnels.reset();
+  names.reset();
 
   TRY(std::string line, read_first_line(events.read.get()));
   if (line.empty()) {
     TRY(ExitStatus status, child.wait(kStartLimit));
     return make_error(Code::internal, "the gateway ended while starting: " + status.describe());
   }
-  TRY_VOID(check_first_line(line));
-  return Gateway(std::move(child), std::move(events.read));
+  TRY(Confinement confinement, read_first(line));
+  return Gateway(std::move(child), std::move(resolver), std::move(events.read), confinement);
 }
 
 }  // namespace cofferdam::egress

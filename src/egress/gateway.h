@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,8 +12,9 @@
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/result.h"
-#include "contract/config.h"
 #include "contract/invocation.h"
+#include "egress/confine.h"
+#include "egress/transport.h"
 
 namespace cofferdam::egress {
 
@@ -30,14 +32,15 @@ const char* credential_kind_name(CredentialKind kind);
 struct GatewayPolicy {
   contract::Vendor vendor = contract::Vendor::none;
   CredentialKind credential_kind = CredentialKind::anthropic_api_key;
-  std::string upstream;             // https://host[:port][/prefix]
-  std::string ca_bundle;            // PEM file; empty: the system's
-  std::vector<std::string> models;  // only these may be asked for
+  std::string upstream;                        // https://host[:port][/prefix]
+  std::string ca_bundle;                       // PEM file; empty: the system's
+  std::vector<std::string> models;             // only these may be asked for
   std::vector<std::string> vendor_tools = {};  // server-side tools that the user has opted in to
   std::uint64_t max_requests = 0;
   std::uint64_t max_tokens = 0;  // ceiling of max_tokens in one request
   // Whom the gateway becomes, without any group, before it accepts anything; for a supervisor that is root.
   std::optional<UserIds> run_as = {};
+  TransportPolicy transport = {};
 };
 
 // The rule of `HEAD /`, which the gateway answers by itself: not a request to the vendor.
@@ -64,20 +67,34 @@ class Gateway {
  public:
   // Starts `program internal-gateway`; the credential goes over a pipe, never through argv or environment.
   // Returns when the gateway has said that it is ready, or with the reason why it is not (bad CA bundle,
-  // malformed upstream).
+  // malformed upstream). `tunnels` is a second listener, for the policy's destinations; without any it is not
+  // used. Starts `program internal-resolver` too, if the policy names a host that is not an address.
   static Result<Gateway> start(const std::string& program, const GatewayPolicy& policy,
-                               const std::string& credential, UniqueFd listener);
+                               const std::string& credential, UniqueFd listener, UniqueFd tunnels = {});
   int events_fd() const { return events_.get(); }  // NDJSON lines of GatewayEvent; readable, end: it died
   Child& process() { return child_; }
+  // What the gateway has given away; on record because the kernel decides about a part of it.
+  const Confinement& confinement() const { return confinement_; }
 
  private:
-  Gateway(Child child, UniqueFd events) : child_(std::move(child)), events_(std::move(events)) {}
+  Gateway(Child child, Child resolver, UniqueFd events, Confinement confinement)
+      : resolver_(std::move(resolver)),
+        child_(std::move(child)),
+        events_(std::move(events)),
+        confinement_(confinement) {}
+  Child resolver_;
   Child child_;
   UniqueFd events_;
+  Confinement confinement_;
 };
 
-// Body of `cofferdam internal-gateway`. Descriptors: 3 policy and credential (read to the end), 4 listener,
-// 5 events (written). Returns the exit code.
-int gateway_main();
+// For tests: called inside the gateway before and after it has given its rights away. An error is the
+// gateway's first line, so it comes back from Gateway::start().
+struct GatewayHooks {
+  std::function<Status()> before_confinement;
+  std::function<Status()> after_confinement;
+};
+// Body of `cofferdam internal-gateway`, with the descriptors of gateway_fds.h. Returns the exit code.
+int gateway_main(const GatewayHooks& hooks = {});
 
 }  // namespace cofferdam::egress

@@ -1,7 +1,4 @@
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,32 +8,32 @@
 #include "base/fd.h"
 #include "base/io.h"
 #include "contract/json.h"
+#include "egress/confine.h"
 #include "egress/gateway.h"
+#include "egress/gateway_fds.h"
 #include "egress/gateway_setup.h"
 #include "egress/server.h"
 
 namespace cofferdam::egress {
 namespace {
 
-constexpr int kSetupFd = 3;
-constexpr int kListenerFd = 4;
-constexpr int kEventsFd = 5;
-
-// Before the credential is read: nobody may trace or dump this process, and nothing that it starts (it starts
-// nothing) could gain rights. Dying with the supervisor was arranged by spawn().
+// Before the credential is read. Dying with the supervisor was arranged by spawn().
 Status harden() {
-  ::signal(SIGPIPE, SIG_IGN);
-  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return sys_error("PR_SET_DUMPABLE", errno);
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return sys_error("PR_SET_NO_NEW_PRIVS", errno);
-  const rlimit none{0, 0};
-  if (::setrlimit(RLIMIT_CORE, &none) != 0) return sys_error("RLIMIT_CORE", errno);
-  if (::syscall(SYS_close_range, static_cast<unsigned>(kEventsFd) + 1U, ~0U, 0U) != 0) {
+  TRY_VOID(harden_process());
+  if (::syscall(SYS_close_range, static_cast<unsigned>(kLastFd) + 1U, ~0U, 0U) != 0) {
     return sys_error("close_range", errno);
   }
-  for (int fd : {kSetupFd, kListenerFd, kEventsFd}) {
-    if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return sys_error("descriptor " + std::to_string(fd), errno);
+  for (int fd = kSetupFd; fd <= kLastFd; ++fd) {
+    const bool optional = fd == kNamesFd || fd == kTunnelFd;
+    if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 && !(optional && errno == EBADF)) {
+      return sys_error("descriptor " + std::to_string(fd), errno);
+    }
   }
   return {};
+}
+
+UniqueFd take_optional(int fd) {
+  return ::fcntl(fd, F_GETFD) < 0 ? UniqueFd() : UniqueFd(fd);
 }
 
 Result<GatewaySetup> read_setup() {
@@ -47,18 +44,21 @@ Result<GatewaySetup> read_setup() {
   return setup;
 }
 
-Status run(UniqueFd listener, int events_fd) {
+Status run(const GatewayHooks& hooks, ServerFds fds) {
+  UniqueFd filter(kFilterFd);
+  TRY(fds.filter, read_to_end(filter.get(), kMaxSetupBytes));
+  filter.reset();
   TRY(GatewaySetup setup, read_setup());
-  return serve(setup, std::move(listener), events_fd);
+  return serve(setup, hooks, std::move(fds));
 }
 
 }  // namespace
 
-int gateway_main() {
+int gateway_main(const GatewayHooks& hooks) {
   Status status = harden();
-  UniqueFd listener(kListenerFd);
   UniqueFd events(kEventsFd);
-  if (status) status = run(std::move(listener), events.get());
+  ServerFds fds{UniqueFd(kListenerFd), take_optional(kNamesFd), take_optional(kTunnelFd), events.get(), {}};
+  if (status) status = run(hooks, std::move(fds));
   if (status) return 0;
   std::string line =
       contract::canonical(contract::Json{{"error", contract::json_text(status.error().line(), 2048)}});

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
 #include "contract/json.h"
+#include "egress/address.h"
 #include "egress/body_table.h"
 #include "egress/headers.h"
 #include "egress/policy.h"
@@ -62,15 +64,52 @@ Result<GatewayPolicy> decode_policy(std::string_view line) {
     user->finish();
     policy.run_as = ids;
   }
+  policy.transport = decode_transport(in.object("transport"));
   in.finish();
   if (fault.failed()) return fault.error().with("gateway policy");
   return policy;
+}
+
+// A destination is named once, by a name, with ranges that mean something.
+Status check_destinations(const TransportPolicy& transport) {
+  std::set<std::pair<std::string, std::uint16_t>> seen;
+  for (const Destination& destination : transport.destinations) {
+    const std::string shown = "the destination \"" + printable(destination.host, 200) + "\"";
+    if (!is_host_name(destination.host)) {
+      return make_error(Code::config, shown + " is not a host name in lower case",
+                        "addresses cannot be named");
+    }
+    if (!seen.emplace(destination.host, destination.port).second) {
+      return make_error(Code::config, shown + " is named twice with the same port");
+    }
+    for (const std::string& range : destination.addresses) {
+      if (parse_range(range).has_value()) continue;
+      return make_error(Code::config, shown + " has a range that is none: " + printable(range, 100));
+    }
+  }
+  return {};
 }
 
 }  // namespace
 
 const char* credential_kind_name(CredentialKind kind) {
   return kKindNames.at(static_cast<std::size_t>(kind));
+}
+
+Result<std::vector<std::string>> hosts_to_resolve(const GatewayPolicy& policy) {
+  std::vector<std::string> hosts;
+  TRY(Origin first,
+      policy.transport.proxy.empty() ? parse_origin(policy.upstream) : parse_proxy(policy.transport.proxy));
+  if (!first.is_literal) hosts.push_back(first.host);
+  for (const Destination& destination : policy.transport.destinations) hosts.push_back(destination.host);
+  return hosts;
+}
+
+std::vector<std::uint16_t> ports_to_reach(const GatewaySetup& setup) {
+  std::vector<std::uint16_t> ports{setup.proxy.has_value() ? setup.proxy->port : setup.origin.port};
+  for (const Destination& destination : setup.policy.transport.destinations)
+    ports.push_back(destination.port);
+  return ports;
 }
 
 Result<Secret> encode_setup(const GatewayPolicy& policy, const std::string& credential) {
@@ -82,7 +121,8 @@ Result<Secret> encode_setup(const GatewayPolicy& policy, const std::string& cred
                {"vendor_tools", policy.vendor_tools},
                {"max_requests", contract::json_count(policy.max_requests)},
                {"max_tokens", contract::json_count(policy.max_tokens)},
-               {"run_as", nullptr}};
+               {"run_as", nullptr},
+               {"transport", encode_transport(policy.transport)}};
   if (policy.run_as.has_value()) json["run_as"] = {{"uid", policy.run_as->uid}, {"gid", policy.run_as->gid}};
   std::string text = contract::canonical(json) + "\n";
   if (text.size() + credential.size() > kMaxSetupBytes) {
@@ -101,7 +141,11 @@ Result<GatewaySetup> decode_setup(std::string_view bytes) {
   GatewaySetup setup;
   TRY(setup.policy, decode_policy(bytes.substr(0, end)));
   TRY(setup.origin, parse_origin(setup.policy.upstream));
+  if (!setup.policy.transport.proxy.empty()) {
+    TRY(setup.proxy, parse_proxy(setup.policy.transport.proxy));
+  }
   TRY_VOID(check_meaning(setup.policy));
+  TRY_VOID(check_destinations(setup.policy.transport));
   TRY(setup.credential, credential_lines(setup.policy.credential_kind, bytes.substr(end + 1)));
   return setup;
 }

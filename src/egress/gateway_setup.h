@@ -3,8 +3,10 @@
 // it around.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "egress/gateway.h"
@@ -18,8 +20,13 @@ inline constexpr std::size_t kMaxSetupBytes = 60U << 10U;  // fits the buffer of
 struct GatewaySetup {
   GatewayPolicy policy;
   Origin origin;
+  std::optional<Origin> proxy;
   Secret credential;  // as credential_lines() writes it
 };
+
+// Every host that has to be looked up, and every port that is connected to.
+Result<std::vector<std::string>> hosts_to_resolve(const GatewayPolicy& policy);
+std::vector<std::uint16_t> ports_to_reach(const GatewaySetup& setup);
 
 // Code::config for a malformed upstream, an empty or unusable credential, or an absurd ceiling.
 Result<Secret> encode_setup(const GatewayPolicy& policy, const std::string& credential);

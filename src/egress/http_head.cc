@@ -46,7 +46,7 @@ std::string_view trim_ows(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-Refusal parse_request_line(std::string_view line, RequestHead* head) {
+Refusal parse_request_line(std::string_view line, TargetForm form, RequestHead* head) {
   std::size_t first = line.find(' ');
   std::size_t second = first == std::string_view::npos ? first : line.find(' ', first + 1);
   if (second == std::string_view::npos) return refuse(400, "http: request line");
@@ -57,10 +57,12 @@ Refusal parse_request_line(std::string_view line, RequestHead* head) {
   head->method = std::string(method);
   head->target = std::string(target);
   if (version != "HTTP/1.1") return refuse(505, "http: version");
-  if (method == "CONNECT") return refuse(405, "http: connect");
+  const bool origin = form == TargetForm::origin;
+  if (origin && method == "CONNECT") return refuse(405, "http: connect");
   bool visible =
       std::all_of(target.begin(), target.end(), [](char c) { return c > ' ' && c <= '~' && c != '#'; });
   if (target.empty() || !visible) return refuse(400, "http: target");
+  if (!origin) return target.front() == '/' ? refuse(400, "http: origin-form") : std::nullopt;
   if (target.front() != '/') return refuse(400, "http: absolute-form");
   std::size_t mark = target.find('?');
   head->has_query = mark != std::string_view::npos;
@@ -149,11 +151,11 @@ Refusal next_line(std::string_view* rest, std::string_view* line) {
   return std::nullopt;
 }
 
-Refusal parse(std::string_view bytes, RequestHead* head) {
+Refusal parse(std::string_view bytes, TargetForm form, RequestHead* head) {
   if (bytes.size() > kMaxHeadBytes) return refuse(431, "http: head too large");
   std::string_view line;
   if (auto refusal = next_line(&bytes, &line)) return refusal;
-  if (auto refusal = parse_request_line(line, head)) return refusal;
+  if (auto refusal = parse_request_line(line, form, head)) return refusal;
   while (true) {
     if (auto refusal = next_line(&bytes, &line)) return refusal;
     if (line.empty()) break;
@@ -185,9 +187,9 @@ std::size_t find_head_end(std::string_view bytes) {
   return std::string_view::npos;
 }
 
-ParsedHead parse_request_head(std::string_view bytes) {
+ParsedHead parse_request_head(std::string_view bytes, TargetForm form) {
   ParsedHead out;
-  out.refusal = parse(bytes, &out.head);
+  out.refusal = parse(bytes, form, &out.head);
   return out;
 }
 

@@ -49,8 +49,11 @@ struct ParsedHead {
 // Number of bytes up to and including the empty line that ends the head; npos: not there yet. A line feed
 // without carriage return ends it at once, so that the parser can refuse it without waiting for more.
 std::size_t find_head_end(std::string_view bytes);
+// What a request line may ask for: a path of ours, or what a proxy is asked ("CONNECT host:port", "GET
+// http://host/"); in the second form `target` is left as it is, with no path or query split off.
+enum class TargetForm { origin, proxy };
 // `bytes` is what find_head_end() delimited.
-ParsedHead parse_request_head(std::string_view bytes);
+ParsedHead parse_request_head(std::string_view bytes, TargetForm form = TargetForm::origin);
 
 const std::string* find_field(const RequestHead& head, std::string_view name);
 

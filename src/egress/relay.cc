@@ -24,9 +24,8 @@ namespace http = beast::http;
 using boost::system::error_code;
 
 constexpr auto kSendLimit = std::chrono::seconds(120);
-// A model may think for minutes before its first byte; vendors send pings while they stream.
-constexpr auto kHeadLimit = std::chrono::seconds(600);
-constexpr auto kIdleLimit = std::chrono::seconds(600);
+// A larger question is not kept for a second try.
+constexpr std::size_t kMaxResent = 1U << 20U;
 constexpr std::uint64_t kMaxAnswerBytes = 1ULL << 30U;
 constexpr std::size_t kMaxAnswerHead = 64U << 10U;
 constexpr std::size_t kChunk = 16U << 10U;
@@ -41,16 +40,26 @@ std::string lower_name(const Parser::value_type::value_type& field) {
 
 class Relay {
  public:
-  Relay(beast::tcp_stream* client, RelayRequest* request, Call* call)
-      : client_(client), request_(request), call_(call), scanner_(UsageScanner::Form::none) {
+  Relay(beast::tcp_stream* client, const GatewaySetup* setup, RelayRequest* request, Call* call)
+      : client_(client),
+        setup_(setup),
+        request_(request),
+        call_(call),
+        // A model may think for minutes before its first byte; vendors send pings while they stream.
+        head_limit_(setup->policy.transport.head_ms),
+        idle_limit_(setup->policy.transport.idle_ms),
+        scanner_(UsageScanner::Form::none) {
     parser_.header_limit(kMaxAnswerHead);
     parser_.body_limit(kMaxAnswerBytes);
   }
-  asio::awaitable<void> run(Upstream* upstream, const GatewaySetup* setup);
+  asio::awaitable<void> run(Upstream* upstream);
   Exchange exchange;
 
  private:
-  asio::awaitable<VendorFailure> send(const GatewaySetup* setup);
+  asio::awaitable<VendorFailure> ask(Upstream* upstream);
+  asio::awaitable<VendorFailure> send();
+  bool can_resend() const;
+  void release_body();
   asio::awaitable<VendorFailure> receive_head();
   VendorFailure judge_head() const;
   std::string head_for_client();
@@ -59,31 +68,55 @@ class Relay {
   asio::awaitable<bool> write_client(std::string_view bytes);
 
   beast::tcp_stream* client_;
+  const GatewaySetup* setup_;
   RelayRequest* request_;
   Call* call_;
+  std::chrono::milliseconds head_limit_;
+  std::chrono::milliseconds idle_limit_;
   beast::flat_buffer buffer_{2 * kMaxAnswerHead};
   Parser parser_;
   UsageScanner scanner_;
   bool chunked_ = false;
 };
 
-asio::awaitable<VendorFailure> Relay::send(const GatewaySetup* setup) {
-  Secret head = vendor_request_head(setup->origin, request_->target, request_->fields, setup->credential,
+// Only a connection that was kept may have died unnoticed, and only as long as the vendor has not said a
+// word.
+bool Relay::can_resend() const {
+  return call_->reused() && !call_->cancelled() && !request_->body.empty() && buffer_.size() == 0 &&
+         !parser_.got_some();
+}
+
+void Relay::release_body() {
+  request_->body = std::string();
+  if (request_->sent) request_->sent();
+}
+
+asio::awaitable<VendorFailure> Relay::send() {
+  Secret head = vendor_request_head(setup_->origin, request_->target, request_->fields, setup_->credential,
                                     request_->body.size());
   std::array<asio::const_buffer, 2> buffers{asio::buffer(head.view()), asio::buffer(request_->body)};
   error_code ec;
   call_->stream().next_layer().expires_after(kSendLimit);
   co_await asio::async_write(call_->stream(), buffers, asio::redirect_error(asio::use_awaitable, ec));
   // A thousand streams wait for their answers with nothing of their questions left in memory.
-  request_->body = std::string();
-  if (request_->sent) request_->sent();
+  if (!call_->reused() || request_->body.size() > kMaxResent) release_body();
   if (call_->cancelled()) co_return VendorFailure::cancelled;
   co_return ec ? VendorFailure::reset : VendorFailure::none;
 }
 
+asio::awaitable<VendorFailure> Relay::ask(Upstream* upstream) {
+  VendorFailure failure = co_await send();
+  if (failure == VendorFailure::none) failure = co_await receive_head();
+  if (failure != VendorFailure::reset || !can_resend()) co_return failure;
+  failure = co_await upstream->connect(call_, true);
+  if (failure == VendorFailure::none) failure = co_await send();
+  if (failure == VendorFailure::none) failure = co_await receive_head();
+  co_return failure;
+}
+
 asio::awaitable<VendorFailure> Relay::receive_head() {
   error_code ec;
-  call_->stream().next_layer().expires_after(kHeadLimit);
+  call_->stream().next_layer().expires_after(head_limit_);
   co_await http::async_read_header(call_->stream(), buffer_, parser_,
                                    asio::redirect_error(asio::use_awaitable, ec));
   if (call_->cancelled()) co_return VendorFailure::cancelled;
@@ -130,7 +163,7 @@ std::string Relay::head_for_client() {
 
 asio::awaitable<bool> Relay::write_client(std::string_view bytes) {
   error_code ec;
-  client_->expires_after(kIdleLimit);
+  client_->expires_after(idle_limit_);
   co_await asio::async_write(*client_, asio::buffer(bytes), asio::redirect_error(asio::use_awaitable, ec));
   client_->expires_never();
   co_return !ec;
@@ -145,7 +178,7 @@ asio::awaitable<bool> Relay::pass_on(std::string_view bytes) {
   constexpr std::string_view end = "\r\n";
   std::array<asio::const_buffer, 3> buffers{asio::buffer(size), asio::buffer(bytes), asio::buffer(end)};
   error_code ec;
-  client_->expires_after(kIdleLimit);
+  client_->expires_after(idle_limit_);
   co_await asio::async_write(*client_, buffers, asio::redirect_error(asio::use_awaitable, ec));
   client_->expires_never();
   co_return !ec;
@@ -158,7 +191,7 @@ asio::awaitable<VendorFailure> Relay::stream_body() {
     body.data = chunk.data();
     body.size = chunk.size();
     error_code ec;
-    call_->stream().next_layer().expires_after(kIdleLimit);
+    call_->stream().next_layer().expires_after(idle_limit_);
     co_await http::async_read_some(call_->stream(), buffer_, parser_,
                                    asio::redirect_error(asio::use_awaitable, ec));
     if (call_->cancelled()) co_return VendorFailure::cancelled;
@@ -179,11 +212,11 @@ asio::awaitable<VendorFailure> Relay::stream_body() {
   co_return VendorFailure::none;
 }
 
-asio::awaitable<void> Relay::run(Upstream* upstream, const GatewaySetup* setup) {
+asio::awaitable<void> Relay::run(Upstream* upstream) {
   exchange.failure = co_await upstream->connect(call_);
-  if (exchange.failure == VendorFailure::none) exchange.failure = co_await send(setup);
-  if (exchange.failure == VendorFailure::none) exchange.failure = co_await receive_head();
+  if (exchange.failure == VendorFailure::none) exchange.failure = co_await ask(upstream);
   if (exchange.failure != VendorFailure::none) co_return;
+  release_body();
   std::string head = head_for_client();
   bool written = co_await write_client(head);
   if (!written) {
@@ -192,6 +225,7 @@ asio::awaitable<void> Relay::run(Upstream* upstream, const GatewaySetup* setup) 
   }
   exchange.failure = co_await stream_body();
   exchange.complete = exchange.failure == VendorFailure::none;
+  if (exchange.complete && parser_.keep_alive() && buffer_.size() == 0) upstream->keep(call_);
   scanner_.finish();
   exchange.usage = scanner_.usage();
 }
@@ -200,8 +234,8 @@ asio::awaitable<void> Relay::run(Upstream* upstream, const GatewaySetup* setup) 
 
 asio::awaitable<Exchange> relay(beast::tcp_stream* client, Upstream* upstream, const GatewaySetup* setup,
                                 RelayRequest* request, Call* call) {
-  Relay relay(client, request, call);
-  co_await relay.run(upstream, setup);
+  Relay relay(client, setup, request, call);
+  co_await relay.run(upstream);
   co_return relay.exchange;
 }
 

@@ -1,9 +1,7 @@
 #include "egress/server.h"
 
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,13 +18,17 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "contract/json.h"
+#include "egress/confine.h"
 #include "egress/headers.h"
 #include "egress/policy.h"
 #include "egress/session.h"
+#include "egress/tunnel.h"
 
 namespace cofferdam::egress {
 namespace {
@@ -62,42 +64,45 @@ Status write_line(int fd, std::string line) {
 class Server {
  public:
   Server(const GatewaySetup& setup, int events_fd) : setup_(&setup), events_fd_(events_fd) {}
-  Status prepare(UniqueFd listener);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  // Their sockets and timers belong to the context, which goes before shared_ does.
+  ~Server() {
+    shared_.upstream.reset();
+    shared_.names.reset();
+  }
+  Status prepare(ServerFds* fds);
+  // Nothing hostile is read before this.
+  Status lock_down(const GatewayHooks& hooks, const std::string& filter);
   Status run();
 
  private:
-  asio::awaitable<void> accept();
+  asio::awaitable<void> accept(tcp::acceptor* acceptor);
+  void stop_if_empty();
   void admit(tcp::socket socket);
   void watch_events();
   void stop();
   void end(Status status);
+  Status listen(UniqueFd listener, tcp::acceptor* acceptor);
 
   const GatewaySetup* setup_;
   int events_fd_;
   Status status_;
-  // Declared before the context: its destructor still destroys suspended sessions, which use this.
+  Confinement confinement_;
+  // Declared before the context: its destructor still destroys suspended sessions and tunnels, which use
+  // these.
   Shared shared_;
+  std::optional<TunnelHub> tunnels_;
   asio::io_context context_{1};
   tcp::acceptor acceptor_{context_};
+  tcp::acceptor tunnel_acceptor_{context_};
   asio::signal_set signals_{context_};
   asio::steady_timer stop_timer_{context_};
   asio::posix::stream_descriptor events_{context_};
 };
 
-// Root only reads the CA bundle; hostile HTTP is parsed by somebody who owns nothing. Before any thread
-// exists.
-Status become(const UserIds& user) {
-  if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
-      ::setresuid(user.uid, user.uid, user.uid) != 0) {
-    return sys_error("the gateway cannot become an unprivileged user", errno);
-  }
-  // The change of user cleared it.
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return sys_error("PR_SET_PDEATHSIG", errno);
-  return {};
-}
-
 // The box made the socket; which family is its business.
-Status Server::prepare(UniqueFd listener) {
+Status Server::listen(UniqueFd listener, tcp::acceptor* acceptor) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   int listening = 0;
@@ -108,19 +113,40 @@ Status Server::prepare(UniqueFd listener) {
       listening == 0) {
     return make_error(Code::protocol, "the gateway was not given a listening socket");
   }
-  TRY(shared_.upstream, Upstream::create(&context_, setup_->origin, setup_->policy.ca_bundle));
-  if (setup_->policy.run_as.has_value()) TRY_VOID(become(*setup_->policy.run_as));
+  error_code ec;
+  acceptor->assign(address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), listener.release(), ec);
+  if (ec) return make_error(Code::internal, "the gateway's listener: " + ec.message());
+  return {};
+}
+
+Status Server::prepare(ServerFds* fds) {
+  shared_.names = std::make_unique<NameClient>(&context_, std::move(fds->names));
+  TRY_VOID(shared_.names->start());
+  TRY(shared_.upstream, Upstream::create(&context_, shared_.names.get(), *setup_));
   shared_.setup = setup_;
   shared_.record = [this](const GatewayEvent& event) {
     Status written = write_line(events_fd_, encode_gateway_event(event));
     if (!written) end(std::move(written));
   };
+  TRY_VOID(listen(std::move(fds->listener), &acceptor_));
+  if (fds->tunnels.valid()) {
+    TRY_VOID(listen(std::move(fds->tunnels), &tunnel_acceptor_));
+    tunnels_.emplace(&context_, setup_, shared_.names.get(), &shared_.record);
+  }
   error_code ec;
-  acceptor_.assign(address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4(), listener.release(), ec);
-  if (!ec) signals_.add(SIGTERM, ec);
+  signals_.add(SIGTERM, ec);
   TRY(UniqueFd events, duplicate(events_fd_));
   if (!ec) events_.assign(events.release(), ec);
   if (ec) return make_error(Code::internal, "the gateway's loop: " + ec.message());
+  return {};
+}
+
+Status Server::lock_down(const GatewayHooks& hooks, const std::string& filter) {
+  if (hooks.before_confinement) TRY_VOID(hooks.before_confinement());
+  // Root only reads the CA bundle; hostile HTTP is parsed by somebody who owns nothing.
+  if (setup_->policy.run_as.has_value()) TRY_VOID(become(*setup_->policy.run_as));
+  TRY(confinement_, confine(filter, ports_to_reach(*setup_)));
+  if (hooks.after_confinement) TRY_VOID(hooks.after_confinement());
   return {};
 }
 
@@ -150,15 +176,17 @@ void Server::admit(tcp::socket socket) {
       });
 }
 
-asio::awaitable<void> Server::accept() {
+asio::awaitable<void> Server::accept(tcp::acceptor* acceptor) {
   asio::steady_timer pause(context_);
-  while (acceptor_.is_open()) {
+  while (acceptor->is_open()) {
     error_code ec;
     tcp::socket socket(context_);
-    co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, ec));
-    if (!ec) {
+    co_await acceptor->async_accept(socket, asio::redirect_error(asio::use_awaitable, ec));
+    if (!ec && acceptor == &tunnel_acceptor_) {
+      tunnels_->serve(std::move(socket));
+    } else if (!ec) {
       admit(std::move(socket));
-    } else if (acceptor_.is_open()) {
+    } else if (acceptor->is_open()) {
       // Out of descriptors or memory: not at once again, or this would be all that the process does.
       pause.expires_after(kAcceptPause);
       co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ec));
@@ -176,14 +204,21 @@ void Server::watch_events() {
 void Server::stop() {
   error_code ignored;
   acceptor_.close(ignored);
+  tunnel_acceptor_.close(ignored);
   events_.close(ignored);
-  if (shared_.sessions.empty()) return context_.stop();
-  shared_.when_empty = [this] { context_.stop(); };
+  shared_.when_empty = [this] { stop_if_empty(); };
+  if (tunnels_.has_value()) tunnels_->when_empty = shared_.when_empty;
+  stop_if_empty();
   std::vector<Session*> sessions(shared_.sessions.begin(), shared_.sessions.end());
   for (Session* session : sessions) session->abort();
+  if (tunnels_.has_value()) tunnels_->abort_all();
   // For what does not unwind at once, such as a name lookup.
   stop_timer_.expires_after(kStopLimit);
   stop_timer_.async_wait([this](error_code) { context_.stop(); });
+}
+
+void Server::stop_if_empty() {
+  if (shared_.sessions.empty() && (!tunnels_.has_value() || tunnels_->empty())) context_.stop();
 }
 
 void Server::end(Status status) {
@@ -192,28 +227,36 @@ void Server::end(Status status) {
 }
 
 Status Server::run() {
-  TRY_VOID(write_line(events_fd_, R"({"ready":true})"));
+  const contract::Json first = {{"ready", true},
+                                {"landlock_abi", confinement_.landlock_abi},
+                                {"ports_limited", confinement_.ports_limited}};
+  TRY_VOID(write_line(events_fd_, contract::canonical(first)));
   watch_events();
   signals_.async_wait([this](error_code ec, int) {
     if (!ec) stop();
   });
-  asio::co_spawn(context_, accept(), [](const std::exception_ptr& failure) {
-    if (failure) std::rethrow_exception(failure);
-  });
+  for (tcp::acceptor* acceptor : {&acceptor_, &tunnel_acceptor_}) {
+    if (!acceptor->is_open()) continue;
+    asio::co_spawn(context_, accept(acceptor), [](const std::exception_ptr& failure) {
+      if (failure) std::rethrow_exception(failure);
+    });
+  }
   try {
     context_.run();
   } catch (const std::exception& failure) {
     end(make_error(Code::internal, failure.what()));
   }
   shared_.when_empty = nullptr;
+  if (tunnels_.has_value()) tunnels_->when_empty = nullptr;
   return std::move(status_);
 }
 
 }  // namespace
 
-Status serve(const GatewaySetup& setup, UniqueFd listener, int events_fd) {
-  Server server(setup, events_fd);
-  TRY_VOID(server.prepare(std::move(listener)));
+Status serve(const GatewaySetup& setup, const GatewayHooks& hooks, ServerFds fds) {
+  Server server(setup, fds.events);
+  TRY_VOID(server.prepare(&fds));
+  TRY_VOID(server.lock_down(hooks, fds.filter));
   return server.run();
 }
 

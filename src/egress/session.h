@@ -15,6 +15,7 @@
 #include "egress/gateway.h"
 #include "egress/gateway_setup.h"
 #include "egress/http_head.h"
+#include "egress/name_client.h"
 #include "egress/policy.h"
 #include "egress/relay.h"
 #include "egress/upstream.h"
@@ -26,6 +27,7 @@ class Session;
 // What all connections of this gateway share. One thread, so no locks.
 struct Shared {
   const GatewaySetup* setup = nullptr;
+  std::unique_ptr<NameClient> names;
   std::unique_ptr<Upstream> upstream;
   std::function<void(const GatewayEvent&)> record;
   std::uint64_t requests = 0;  // allowed so far, against the budget

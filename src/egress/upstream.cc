@@ -1,78 +1,44 @@
 #include "egress/upstream.h"
 
 #include <fmt/core.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/error.hpp>
-#include <chrono>
+#include <cerrno>
 #include <utility>
 
-#include "base/file.h"
-#include "egress/address.h"
+#include "egress/proxy_connect.h"
+#include "egress/trust.h"
 
 namespace cofferdam::egress {
 namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using tcp = asio::ip::tcp;
+using std::chrono::milliseconds;
 
-constexpr auto kConnectLimit = std::chrono::seconds(10);  // for each address
-constexpr auto kHandshakeLimit = std::chrono::seconds(15);
-constexpr std::size_t kMaxAddresses = 8;
-constexpr std::size_t kMaxBundleBytes = 16U << 20U;
+constexpr std::size_t kMaxIdle = 16;
 
-// Adds every certificate of a PEM text and says how many there were.
-int add_certificates(X509_STORE* store, const std::string& pem) {
-  BIO* bio = ::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
-  int count = 0;
-  while (X509* certificate = ::PEM_read_bio_X509(bio, nullptr, nullptr, nullptr)) {
-    if (::X509_STORE_add_cert(store, certificate) == 1) ++count;
-    ::X509_free(certificate);
-  }
-  ::BIO_free(bio);
-  ::ERR_clear_error();  // the last read ended with "no start line"
-  return count;
+DialTarget dial_target(const GatewaySetup& setup) {
+  const TransportPolicy& transport = setup.policy.transport;
+  const milliseconds limit(transport.connect_ms);
+  if (!setup.proxy.has_value()) return {setup.origin.host, setup.origin.port, {}, limit};
+  return {setup.proxy->host, setup.proxy->port, {AddressRule::Kind::proxy, {}}, limit};
 }
 
-AddressKind kind_of(const asio::ip::address& address) {
-  if (address.is_v4()) return classify_address(address.to_v4().to_bytes());
-  return classify_address(address.to_v6().to_bytes());
+// Nothing to read and not closed. A vendor that talks without having been asked is not understood either.
+bool is_quiet(TlsStream* stream) {
+  char byte = 0;
+  ssize_t n = ::recv(stream->next_layer().socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n < 0 && errno == EAGAIN && ::SSL_pending(stream->native_handle()) == 0;
 }
 
 }  // namespace
-
-const char* failure_name(VendorFailure failure) {
-  switch (failure) {
-    case VendorFailure::none:
-      return "none";
-    case VendorFailure::unreachable:
-      return "vendor-unreachable";
-    case VendorFailure::address:
-      return "vendor-address";
-    case VendorFailure::tls:
-      return "vendor-tls";
-    case VendorFailure::reset:
-      return "vendor-reset";
-    case VendorFailure::timeout:
-      return "vendor-timeout";
-    case VendorFailure::protocol:
-      return "vendor-protocol";
-    case VendorFailure::redirect:
-      return "redirect";
-    case VendorFailure::too_large:
-      return "vendor-too-large";
-    case VendorFailure::cancelled:
-      break;
-  }
-  return "client-gone";
-}
 
 void Call::cancel() {
   cancelled_ = true;
@@ -80,44 +46,29 @@ void Call::cancel() {
   if (stream_) stream_->next_layer().close();
 }
 
-Upstream::Upstream(asio::io_context* context, const Origin& origin)
-    : context_(context), origin_(origin), tls_(asio::ssl::context::tls_client) {}
+Upstream::Upstream(asio::io_context* context, NameClient* names, const GatewaySetup& setup)
+    : context_(context),
+      setup_(&setup),
+      tls_(asio::ssl::context::tls_client),
+      dialer_(names, dial_target(setup)),
+      expiry_(*context) {}
 
-Result<std::unique_ptr<Upstream>> Upstream::create(asio::io_context* context, const Origin& origin,
-                                                   const std::string& ca_bundle) {
-  std::unique_ptr<Upstream> out(new Upstream(context, origin));
-  TRY_VOID(out->prepare_tls(ca_bundle));
+Result<std::unique_ptr<Upstream>> Upstream::create(asio::io_context* context, NameClient* names,
+                                                   const GatewaySetup& setup) {
+  std::unique_ptr<Upstream> out(new Upstream(context, names, setup));
+  TRY_VOID(prepare_trust(out->tls_.native_handle(), setup.policy.ca_bundle,
+                         setup.policy.transport.extra_ca_bundle));
   return out;
-}
-
-Status Upstream::prepare_tls(const std::string& ca_bundle) {
-  SSL_CTX* native = tls_.native_handle();
-  ::SSL_CTX_set_verify(native, SSL_VERIFY_PEER, nullptr);
-  if (::SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION) != 1) {
-    return make_error(Code::unsupported_host, "OpenSSL cannot be held to TLS 1.2 or later");
-  }
-  if (ca_bundle.empty()) {
-    if (::SSL_CTX_set_default_verify_paths(native) == 1) return {};
-    return make_error(Code::unsupported_host, "the system's certificates cannot be used", "set ca_bundle");
-  }
-  auto pem = read_file(ca_bundle, kMaxBundleBytes);
-  if (!pem) {
-    return make_error(Code::config,
-                      fmt::format("cannot read the CA bundle {}: {}", ca_bundle, pem.error().what));
-  }
-  if (add_certificates(::SSL_CTX_get_cert_store(native), *pem) > 0) return {};
-  return make_error(Code::config, fmt::format("the CA bundle {} holds no certificate", ca_bundle),
-                    "it must be a PEM file");
 }
 
 // What the certificate must be for; with SNI for names (RFC 6066 knows no addresses).
 Status Upstream::name_peer(TlsStream* stream) const {
   SSL* native = stream->native_handle();
   bool ok = false;
-  if (origin_.is_literal) {
-    ok = ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(native), origin_.host.c_str()) == 1;
+  if (setup_->origin.is_literal) {
+    ok = ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(native), setup_->origin.host.c_str()) == 1;
   } else {
-    std::string name = origin_.host;
+    std::string name = setup_->origin.host;
     ::SSL_set_hostflags(native, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     // SSL_set_tlsext_host_name(3), whose macro is a cast of the old style.
     ok = ::SSL_set1_host(native, name.c_str()) == 1 &&
@@ -127,41 +78,23 @@ Status Upstream::name_peer(TlsStream* stream) const {
   return {};
 }
 
-asio::awaitable<VendorFailure> Upstream::resolve() {
-  tcp::resolver resolver(*context_);
-  error_code ec;
-  auto flags = tcp::resolver::numeric_service;
-  std::string port = std::to_string(origin_.port);
-  auto found = co_await resolver.async_resolve(origin_.host, port, flags,
-                                               asio::redirect_error(asio::use_awaitable, ec));
-  if (ec) co_return VendorFailure::unreachable;
-  std::vector<Endpoint> endpoints;
-  for (const auto& entry : found) {
-    // All or nothing: a name that points to the vendor and to somewhere inside is not a mistake to work
-    // around.
-    if (!may_dial(kind_of(entry.endpoint().address()), origin_.host)) co_return VendorFailure::address;
-    if (endpoints.size() < kMaxAddresses) endpoints.push_back(entry.endpoint());
-  }
-  pinned_ = std::move(endpoints);
-  co_return pinned_.empty() ? VendorFailure::unreachable : VendorFailure::none;
-}
-
-asio::awaitable<VendorFailure> Upstream::dial(Call* call, Endpoint endpoint) {
+asio::awaitable<VendorFailure> Upstream::dial(Call* call) {
   call->stream_ = std::make_unique<TlsStream>(boost::beast::tcp_stream(*context_), tls_);
+  call->reused_ = false;
   auto& lowest = call->stream_->next_layer();
-  error_code ec;
-  lowest.expires_after(kConnectLimit);
-  co_await lowest.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, ec));
-  if (call->cancelled_) co_return VendorFailure::cancelled;
-  if (ec) co_return VendorFailure::unreachable;
-  lowest.socket().set_option(tcp::no_delay(true), ec);
-  co_return VendorFailure::none;
+  VendorFailure failure = co_await dialer_.connect(&lowest, &call->cancelled_);
+  if (failure != VendorFailure::none || !setup_->proxy.has_value()) co_return failure;
+  const Origin& origin = setup_->origin;
+  const bool v6 = origin.host.find(':') != std::string::npos;
+  std::string authority = fmt::format("{}:{}", v6 ? "[" + origin.host + "]" : origin.host, origin.port);
+  co_return co_await open_through_proxy(
+      &lowest, std::move(authority), milliseconds(setup_->policy.transport.handshake_ms), &call->cancelled_);
 }
 
 asio::awaitable<VendorFailure> Upstream::shake_hands(Call* call) {
   if (!name_peer(call->stream_.get())) co_return VendorFailure::tls;
   error_code ec;
-  call->stream_->next_layer().expires_after(kHandshakeLimit);
+  call->stream_->next_layer().expires_after(milliseconds(setup_->policy.transport.handshake_ms));
   co_await call->stream_->async_handshake(asio::ssl::stream_base::client,
                                           asio::redirect_error(asio::use_awaitable, ec));
   if (call->cancelled_) co_return VendorFailure::cancelled;
@@ -173,22 +106,44 @@ asio::awaitable<VendorFailure> Upstream::shake_hands(Call* call) {
   co_return verified ? VendorFailure::none : VendorFailure::tls;
 }
 
-asio::awaitable<VendorFailure> Upstream::connect(Call* call) {
-  if (pinned_.empty()) {
-    VendorFailure failure = co_await resolve();
-    if (call->cancelled_) co_return VendorFailure::cancelled;
-    if (failure != VendorFailure::none) co_return failure;
+bool Upstream::take_idle(Call* call) {
+  drop_expired();
+  while (!idle_.empty()) {
+    std::unique_ptr<TlsStream> stream = std::move(idle_.back().stream);
+    idle_.pop_back();
+    if (!is_quiet(stream.get())) continue;
+    call->stream_ = std::move(stream);
+    call->reused_ = true;
+    return true;
   }
-  // A copy: another request may drop the list while this one waits.
-  std::vector<Endpoint> endpoints = pinned_;
-  for (const Endpoint& endpoint : endpoints) {
-    VendorFailure failure = co_await dial(call, endpoint);
-    if (failure == VendorFailure::unreachable) continue;
-    if (failure != VendorFailure::none) co_return failure;
-    co_return co_await shake_hands(call);
-  }
-  pinned_.clear();  // the next request asks again, and what it learns is checked again
-  co_return VendorFailure::unreachable;
+  return false;
+}
+
+void Upstream::drop_expired() {
+  const auto now = Clock::now();
+  idle_.erase(std::remove_if(idle_.begin(), idle_.end(), [&](const Idle& idle) { return idle.until <= now; }),
+              idle_.end());
+  if (idle_.empty()) return;
+  // Oldest first, since all are kept equally long: nothing idle outlives its time by more than the timer.
+  expiry_.expires_at(idle_.front().until);
+  expiry_.async_wait([this](error_code ec) {
+    if (!ec) drop_expired();
+  });
+}
+
+void Upstream::keep(Call* call) {
+  const milliseconds time(setup_->policy.transport.keep_ms);
+  if (time.count() == 0 || idle_.size() >= kMaxIdle || call->cancelled_) return;
+  call->stream_->next_layer().expires_never();
+  idle_.push_back({std::move(call->stream_), Clock::now() + time});
+  drop_expired();
+}
+
+asio::awaitable<VendorFailure> Upstream::connect(Call* call, bool fresh) {
+  if (!fresh && take_idle(call)) co_return VendorFailure::none;
+  VendorFailure failure = co_await dial(call);
+  if (failure != VendorFailure::none) co_return failure;
+  co_return co_await shake_hands(call);
 }
 
 }  // namespace cofferdam::egress

@@ -3,33 +3,21 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "egress/origin.h"
+#include "egress/dialer.h"
+#include "egress/gateway_setup.h"
+#include "egress/vendor_failure.h"
 
 namespace cofferdam::egress {
-
-// Why there is no (good) answer of the vendor. failure_name() is what the box and the account are told.
-enum class VendorFailure {
-  none,
-  unreachable,  // no address, no connection, no handshake in time
-  address,      // the name points to an address that is not allowed
-  tls,          // no verified session
-  reset,        // connection lost before the head of the answer was complete
-  timeout,      // no head of an answer in time
-  protocol,     // not an HTTP answer that we accept
-  redirect,     // never followed
-  too_large,
-  cancelled,  // the box went away
-};
-const char* failure_name(VendorFailure failure);
 
 using TlsStream = boost::asio::ssl::stream<boost::beast::tcp_stream>;
 
@@ -38,37 +26,48 @@ class Call {
  public:
   void cancel();
   bool cancelled() const { return cancelled_; }
+  // Whether an earlier request has used the connection: then it may have died unnoticed.
+  bool reused() const { return reused_; }
   TlsStream& stream() { return *stream_; }
 
  private:
   friend class Upstream;
   std::unique_ptr<TlsStream> stream_;
   bool cancelled_ = false;
+  bool reused_ = false;
 };
 
 class Upstream {
  public:
-  // Code::config when `ca_bundle` cannot be read or holds no certificate.
-  static Result<std::unique_ptr<Upstream>> create(boost::asio::io_context* context, const Origin& origin,
-                                                  const std::string& ca_bundle);
+  // Code::config when a CA bundle cannot be read or holds no certificate. `names` and `setup` outlive it.
+  static Result<std::unique_ptr<Upstream>> create(boost::asio::io_context* context, NameClient* names,
+                                                  const GatewaySetup& setup);
 
-  // Connects `call` with a verified session. The first call resolves; later ones use the checked addresses,
-  // until none of them answers any more.
-  boost::asio::awaitable<VendorFailure> connect(Call* call);
+  // Connects `call` with a verified session: one that is kept, unless `fresh`, or a new one.
+  boost::asio::awaitable<VendorFailure> connect(Call* call, bool fresh = false);
+  // Keeps the connection for the next request. Only when the answer has been read to its end and the vendor
+  // did not announce to close it.
+  void keep(Call* call);
 
  private:
-  using Endpoint = boost::asio::ip::tcp::endpoint;
-  Upstream(boost::asio::io_context* context, const Origin& origin);
-  Status prepare_tls(const std::string& ca_bundle);
+  using Clock = std::chrono::steady_clock;
+  struct Idle {
+    std::unique_ptr<TlsStream> stream;
+    Clock::time_point until;
+  };
+  Upstream(boost::asio::io_context* context, NameClient* names, const GatewaySetup& setup);
   Status name_peer(TlsStream* stream) const;
-  boost::asio::awaitable<VendorFailure> resolve();
-  boost::asio::awaitable<VendorFailure> dial(Call* call, Endpoint endpoint);
+  bool take_idle(Call* call);
+  void drop_expired();
+  boost::asio::awaitable<VendorFailure> dial(Call* call);
   boost::asio::awaitable<VendorFailure> shake_hands(Call* call);
 
   boost::asio::io_context* context_;
-  Origin origin_;
+  const GatewaySetup* setup_;
   boost::asio::ssl::context tls_;
-  std::vector<Endpoint> pinned_;
+  Dialer dialer_;
+  std::vector<Idle> idle_;  // the one used last stands last
+  boost::asio::steady_timer expiry_;
 };
 
 }  // namespace cofferdam::egress

@@ -73,6 +73,7 @@ TEST(Parse, OtherVerbs) {
   EXPECT_TRUE(parsed<CancelOptions>({"cancel", "a-1", "--json"}).json);
   EXPECT_TRUE(parsed<DoctorOptions>({"doctor", "--json"}).json);
   parsed<GatewayOptions>({"internal-gateway"});
+  parsed<ResolverOptions>({"internal-resolver"});
 }
 
 TEST(Parse, UsageErrorsAreOneLine) {

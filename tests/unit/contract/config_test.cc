@@ -153,6 +153,9 @@ TEST(Config, IdentsAndPathsAreClean) {
                {"''", "' '", "'a<b'", "'a>b'", "\"a\\nb\"", "\"a\\u0000\""});
   expect_value("commit", "author_email", {"'a@b'"}, {"''", "'a b@c'", "'<a@b>'", "\"a@b\\r\""});
   expect_value("vendors.anthropic", "ca_bundle", {"''", "'/a'"}, {"'a'", "\"/a\\u0001\""});
+  expect_value("vendors.anthropic", "extra_ca_bundle", {"''", "'/a'"}, {"'a'", "\"/a\\u0001\""});
+  expect_value("vendors.anthropic", "proxy", {"''", "'http://proxy.corp:3128'", "'http://[fd00::1]:80'"},
+               {"'http://proxy.corp'", "'https://proxy.corp:1'", "'http://u:p@proxy.corp:1'", "'http://p:1/x'"});
   expect_value("vendors.anthropic", "credential_env", {"'A_1'", "'_a'"}, {"''", "'1A'", "'A=B'", "'A-B'"});
   expect_value("vendors.openai", "vendor_tools", {"[]", "['web_search']"},
                {"'web_search'", "[1]", "['']", "['Web']", "['a b']", "[['a']]"});

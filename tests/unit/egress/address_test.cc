@@ -150,5 +150,51 @@ TEST(Origin, RefusesEveryOtherSpelling) {
   }
 }
 
+TEST(AddressRangeTest, ParsesAndHolds) {
+  auto inside = [](const char* range, const char* address) {
+    auto parsed = parse_range(range);
+    auto bytes = parse_address_literal(address);
+    return parsed.has_value() && bytes.has_value() && in_range(*bytes, *parsed);
+  };
+  EXPECT_TRUE(inside("10.0.0.0/8", "10.255.0.1"));
+  EXPECT_FALSE(inside("10.0.0.0/8", "11.0.0.1"));
+  EXPECT_TRUE(inside("10.1.2.3", "10.1.2.3"));
+  EXPECT_FALSE(inside("10.1.2.3", "10.1.2.4"));
+  EXPECT_TRUE(inside("0.0.0.0/0", "8.8.8.8"));
+  EXPECT_FALSE(inside("0.0.0.0/0", "::1"));  // another family, and no spelling of it
+  EXPECT_TRUE(inside("fd00::/8", "fd12::1"));
+  EXPECT_FALSE(inside("fd00::/8", "fe80::1"));
+  for (const char* bad : {"10.0.0.0/33", "10.0.0.1/8", "10.0.0.0/", "10.0.0.0/08", "10.0.0.0/-1", "10/8",
+                          "a/8", "fd00::/129", "10.0.0.0/8 ", ""}) {
+    EXPECT_FALSE(parse_range(bad).has_value()) << bad;
+  }
+}
+
+TEST(AddressRuleTest, EveryKindOfHostHasItsOwn) {
+  using Kind = AddressRule::Kind;
+  auto allowed = [](const AddressRule& rule, const char* address, const char* host) {
+    return address_allowed(rule, *parse_address_literal(address), host);
+  };
+  EXPECT_TRUE(allowed({Kind::origin, {}}, "8.8.8.8", "a.test"));
+  EXPECT_FALSE(allowed({Kind::origin, {}}, "10.0.0.1", "a.test"));
+  EXPECT_TRUE(allowed({Kind::proxy, {}}, "10.0.0.1", "proxy.corp"));
+  EXPECT_FALSE(allowed({Kind::proxy, {}}, "169.254.169.254", "proxy.corp"));
+  EXPECT_FALSE(allowed({Kind::proxy, {}}, "127.0.0.1", "proxy.corp"));
+  EXPECT_TRUE(allowed({Kind::ranges, {}}, "8.8.8.8", "a.test"));
+  EXPECT_FALSE(allowed({Kind::ranges, {}}, "127.0.0.1", "localhost"));
+  const AddressRule ten{Kind::ranges, {*parse_range("10.0.0.0/8")}};
+  EXPECT_TRUE(allowed(ten, "10.0.0.1", "a.test"));
+  EXPECT_FALSE(allowed(ten, "8.8.8.8", "a.test"));
+  EXPECT_FALSE(allowed(ten, "::ffff:10.0.0.1", "a.test"));
+}
+
+TEST(ProxyTest, HasOneSpelling) {
+  EXPECT_EQ(parse_proxy("http://proxy.corp:3128")->port, 3128);
+  for (const char* bad : {"http://proxy.corp", "https://proxy.corp:1", "http://u:p@proxy.corp:1",
+                          "http://proxy.corp:1/", "http://Proxy:1", "http://127.1:1", "proxy:1", ""}) {
+    EXPECT_FALSE(parse_proxy(bad).has_value()) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace cofferdam::egress

@@ -21,6 +21,7 @@ class BoxClient {
   // Everything up to the end of the connection; sets closed().
   std::string read_to_end();
   bool closed() const { return closed_; }
+  int descriptor() const { return fd_.get(); }  // for a TLS client on top
   void hang_up() { fd_.reset(); }
 
  private:

@@ -1,5 +1,8 @@
 #include "unit/egress/gateway_fixture.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <utility>
 
 #include "base/io.h"
@@ -27,7 +30,20 @@ void GatewayTest::start_vendor(TlsVendor::Handler handler, const std::string& na
 Result<Gateway> GatewayTest::try_gateway() {
   UniqueFd listener = listen_on_loopback(&port_);
   TRY(std::string self, real_path("/proc/self/exe"));
-  return Gateway::start(self, policy_, kCredential, std::move(listener));
+  return Gateway::start(program_.empty() ? self : program_, policy_, kCredential, std::move(listener));
+}
+
+std::string GatewayTest::named_program(const std::string& name) const {
+  std::string path = dir_->path() + "/" + name;
+  auto self = real_path("/proc/self/exe");
+  const bool linked = self && (::symlink(self->c_str(), path.c_str()) == 0 || errno == EEXIST);
+  EXPECT_TRUE(linked) << path;
+  return path;
+}
+
+void GatewayTest::script_resolver(const std::string& answers) {
+  ASSERT_TRUE(write_file_atomic(dir_->path() + "/answers", answers).has_value());
+  program_ = named_program("scripted");
 }
 
 void GatewayTest::start_gateway() {

@@ -29,6 +29,10 @@ class GatewayTest : public ::testing::Test {
   // A gateway for policy_; fails the test if it does not start.
   void start_gateway();
   Result<Gateway> try_gateway();
+  // This program under another name, in dir_; what the name means, probes.h says.
+  std::string named_program(const std::string& name) const;
+  // From now on names are answered from these lines (scripted_resolver.h).
+  void script_resolver(const std::string& answers);
   BoxClient client() const { return BoxClient(port_); }
   // The next event, waited for. Every line ever read is kept in lines_.
   GatewayEvent next_event();
@@ -37,6 +41,7 @@ class GatewayTest : public ::testing::Test {
   std::optional<TempDir> dir_;
   std::optional<Certificate> certificate_;
   GatewayPolicy policy_;
+  std::string program_;  // empty: this one
   std::unique_ptr<TlsVendor> vendor_;
   std::optional<Gateway> gateway_;
   std::uint16_t port_ = 0;

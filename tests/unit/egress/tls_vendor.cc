@@ -6,6 +6,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -92,6 +93,11 @@ void VendorConnection::wait_for_close() {
   while (::SSL_read(ssl_, &byte, 1) > 0) continue;
 }
 
+void VendorConnection::limit_writes(std::chrono::milliseconds limit) {
+  timeval time{limit.count() / 1000, (limit.count() % 1000) * 1000};
+  ::setsockopt(::SSL_get_fd(ssl_), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
 UniqueFd listen_on_loopback(std::uint16_t* port) {
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -137,24 +143,39 @@ void TlsVendor::accept_all() {
   }
 }
 
+bool TlsVendor::serve_one(SSL* ssl) {
+  VendorRequest request = read_request(ssl);
+  if (request.head.empty()) return false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    requests_.push_back(request);
+  }
+  VendorConnection connection(ssl);
+  handler_(request, &connection);
+  return connection.kept();
+}
+
 void TlsVendor::serve(int fd) {
   std::unique_ptr<SSL, decltype(&SSL_free)> ssl(::SSL_new(context_.get()), &SSL_free);
   ::SSL_set_fd(ssl.get(), fd);
   if (::SSL_accept(ssl.get()) == 1) {
-    VendorRequest request = read_request(ssl.get());
-    if (!request.head.empty()) {
-      {
-        std::lock_guard<std::mutex> lock(mutex_);
-        requests_.push_back(request);
-      }
-      VendorConnection connection(ssl.get());
-      handler_(request, &connection);
-      ::SSL_shutdown(ssl.get());
-    }
+    while (serve_one(ssl.get())) continue;
+    ::SSL_shutdown(ssl.get());
   }
   std::lock_guard<std::mutex> lock(mutex_);
   open_.erase(std::find(open_.begin(), open_.end(), fd));
   ::close(fd);
+  closed_.notify_all();
+}
+
+std::size_t TlsVendor::connections() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return threads_.size();
+}
+
+bool TlsVendor::wait_until_all_closed() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return closed_.wait_for(lock, std::chrono::seconds(20), [this] { return open_.empty(); });
 }
 
 std::vector<VendorRequest> TlsVendor::requests() {

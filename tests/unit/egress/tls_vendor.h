@@ -4,6 +4,8 @@
 
 #include <openssl/ssl.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,9 +45,15 @@ class VendorConnection {
   explicit VendorConnection(SSL* ssl) : ssl_(ssl) {}
   bool write(std::string_view bytes);
   void wait_for_close();  // until the peer has gone
+  // From now on a write that cannot be taken within this time fails.
+  void limit_writes(std::chrono::milliseconds limit);
+  // Another request is read on the same connection when the handler has returned.
+  void keep_alive() { keep_ = true; }
+  bool kept() const { return keep_; }
 
  private:
   SSL* ssl_;
+  bool keep_ = false;
 };
 
 class TlsVendor {
@@ -59,10 +67,13 @@ class TlsVendor {
   std::uint16_t port() const { return port_; }
   std::vector<VendorRequest> requests();
   std::size_t count() { return requests().size(); }
+  std::size_t connections();  // accepted so far
+  bool wait_until_all_closed();
 
  private:
   void accept_all();
   void serve(int fd);
+  bool serve_one(SSL* ssl);
   Handler handler_;
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_{nullptr, &SSL_CTX_free};
   UniqueFd listener_;
@@ -70,6 +81,7 @@ class TlsVendor {
   std::mutex mutex_;
   std::vector<VendorRequest> requests_;
   std::vector<int> open_;  // shut down by the destructor, closed by their threads
+  std::condition_variable closed_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
   std::thread acceptor_;

@@ -1,0 +1,28 @@
+// The gateway gives its own rights away: before it reads anything hostile it can open nothing, start nothing
+// and connect to nothing but TCP on the ports that its policy names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/process.h"
+#include "base/result.h"
+
+namespace cofferdam::egress {
+
+// What is in force; the kernel decides about Landlock, so it is on record. Everything else is required.
+struct Confinement {
+  int landlock_abi = 0;        // 0: this kernel has none
+  bool ports_limited = false;  // connecting is held to the policy's ports (Landlock ABI 4)
+};
+
+// Nobody may trace or dump this process, and nothing that it could start would gain rights.
+Status harden_process();
+// Drops root and every group for `user`; the death with the parent is arranged again.
+Status become(const UserIds& user);
+// Bounds, capabilities, Landlock and the system-call filter, in this order; nothing can be undone. `filter`
+// is what compile_gateway_filter() yields. Only in a process with one thread: Landlock holds per thread.
+Result<Confinement> confine(const std::string& filter, const std::vector<std::uint16_t>& ports);
+
+}  // namespace cofferdam::egress

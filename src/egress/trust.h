@@ -1,0 +1,16 @@
+// Whom the gateway believes: certificates read into memory before it gives up its right to open files.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <string>
+
+#include "base/result.h"
+
+namespace cofferdam::egress {
+
+// `ca_bundle` replaces the system's certificates when it is not empty; `extra_ca_bundle` is added to either.
+// Code::config when one of them cannot be read or holds no certificate. Sets verification and TLS >= 1.2 too.
+Status prepare_trust(SSL_CTX* context, const std::string& ca_bundle, const std::string& extra_ca_bundle);
+
+}  // namespace cofferdam::egress

@@ -1,0 +1,185 @@
+// The allow-list mode over the wire, with two TLS servers: the listed one and the decoy (attacks.md D4, D7).
+#include <openssl/ssl.h>
+
+#include "unit/egress/gateway_fixture.h"
+#include "unit/egress/scripted_resolver.h"
+
+namespace cofferdam::egress::testing {
+namespace {
+
+void answer_plainly(const VendorRequest&, VendorConnection* connection) {
+  connection->write(json_answer("{\"from\":\"listed\"}"));
+}
+
+class TunnelTest : public GatewayTest {
+ protected:
+  void SetUp() override {
+    GatewayTest::SetUp();
+    start_vendor(answer_plainly);
+    listed_ = std::make_unique<TlsVendor>(*certificate_, answer_plainly);
+    decoy_ = std::make_unique<TlsVendor>(*certificate_, answer_plainly);
+    destination_.host = "registry.test";
+    destination_.port = listed_->port();
+    destination_.addresses = {"127.0.0.0/8"};
+  }
+  void start() {
+    script_resolver(answers_);
+    policy_.transport.destinations = {destination_};
+    UniqueFd vendor = listen_on_loopback(&port_);
+    UniqueFd tunnels = listen_on_loopback(&tunnel_port_);
+    auto gateway = Gateway::start(program_, policy_, kCredential, std::move(vendor), std::move(tunnels));
+    ASSERT_TRUE(gateway.has_value()) << gateway.error().line();
+    gateway_.emplace(std::move(*gateway));
+  }
+  std::string authority(std::uint16_t port) const { return "registry.test:" + std::to_string(port); }
+  static std::string connect_head(const std::string& authority) {
+    return "CONNECT " + authority + " HTTP/1.1\r\nHost: " + authority + "\r\n\r\n";
+  }
+  // A whole HTTPS request through the proxy; "" when the tunnel was closed on it.
+  std::string ask(const std::string& sni, std::size_t body = 0) {
+    BoxClient box(tunnel_port_);
+    box.send(connect_head(authority(destination_.port)));
+    if (status_of(box.read_until("\r\n\r\n")) != 200) return "refused";
+    std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(::SSL_CTX_new(::TLS_client_method()),
+                                                              &SSL_CTX_free);
+    std::unique_ptr<SSL, decltype(&SSL_free)> ssl(::SSL_new(context.get()), &SSL_free);
+    ::SSL_set_fd(ssl.get(), box.descriptor());
+    std::string name = sni;
+    if (!sni.empty()) {
+      ::SSL_ctrl(ssl.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data());
+    }
+    if (::SSL_connect(ssl.get()) != 1) return "";
+    std::string request = post("/package", std::string(body, 'x'));
+    for (char& c : request) c = c == 'L' ? 'l' : c == 'C' ? 'c' : c;  // the test server reads lower case
+    (void)::SSL_write(ssl.get(), request.data(), static_cast<int>(request.size()));
+    std::string out;
+    char buffer[4096];
+    for (int n = ::SSL_read(ssl.get(), buffer, sizeof buffer); n > 0;
+         n = ::SSL_read(ssl.get(), buffer, sizeof buffer)) {
+      out.append(buffer, static_cast<std::size_t>(n));
+    }
+    return out;
+  }
+  std::size_t dialled() { return listed_->connections() + decoy_->connections() + vendor_->connections(); }
+
+  std::string answers_ = "registry.test 127.0.0.1\n";
+  Destination destination_;
+  std::unique_ptr<TlsVendor> listed_;
+  std::unique_ptr<TlsVendor> decoy_;
+  std::uint16_t tunnel_port_ = 0;
+};
+
+TEST_F(TunnelTest, CarriesTlsToTheListedHost) {
+  start();
+  EXPECT_NE(ask("registry.test").find("listed"), std::string::npos);
+  ASSERT_EQ(listed_->count(), 1U);
+  EXPECT_EQ(listed_->requests()[0].sni, "registry.test");
+  GatewayEvent event = next_event();
+  EXPECT_EQ(event.method, "CONNECT");
+  EXPECT_EQ(event.path, authority(destination_.port));
+  EXPECT_EQ(event.rule, "tunnel");
+  EXPECT_FALSE(event.denied);
+  EXPECT_GT(event.request_bytes, 0U);
+  EXPECT_GT(event.response_bytes, 0U);
+  EXPECT_EQ(decoy_->connections(), 0U);
+}
+
+// D4, D10, D11: refused before anything is looked up or dialled.
+TEST_F(TunnelTest, NothingElseIsLookedUpOrDialled) {
+  start();
+  for (const std::string& target :
+       {std::string("decoy.test:443"), authority(decoy_->port()), authority(vendor_->port()),
+        "127.0.0.1:" + std::to_string(decoy_->port()), "localhost:" + std::to_string(decoy_->port()),
+        "2130706433:" + std::to_string(decoy_->port()), "[::1]:" + std::to_string(decoy_->port())}) {
+    BoxClient box(tunnel_port_);
+    box.send(connect_head(target));
+    std::string answer = box.read_to_end();
+    EXPECT_EQ(status_of(answer), 403) << target;
+    EXPECT_NE(answer.find("denied by Cofferdam policy"), std::string::npos);
+    GatewayEvent event = next_event();
+    EXPECT_TRUE(event.denied);
+    EXPECT_EQ(event.path, target);
+  }
+  EXPECT_EQ(dialled(), 0U);
+  EXPECT_TRUE(queries_in(dir_->path()).empty());
+  EXPECT_NE(ask("registry.test"), "");  // the control
+  EXPECT_EQ(queries_in(dir_->path()), std::vector<std::string>{"registry.test"});
+}
+
+// D7: the name inside the tunnel decides, and nobody is dialled for another one.
+TEST_F(TunnelTest, AnotherNameInsideClosesTheTunnel) {
+  start();
+  for (const auto& [sni, rule] :
+       std::vector<std::pair<std::string, std::string>>{{"decoy.test", "tunnel: sni"},
+                                                        {"", "tunnel: no sni"},
+                                                        {"registry.test.evil.test", "tunnel: sni"}}) {
+    EXPECT_EQ(ask(sni), "") << sni;
+    GatewayEvent event = next_event();
+    EXPECT_EQ(event.rule, rule);
+    EXPECT_TRUE(event.denied);
+  }
+  BoxClient box(tunnel_port_);
+  box.send(connect_head(authority(destination_.port)) + "GET / HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(box.read_to_end().find("listed"), std::string::npos);
+  EXPECT_EQ(next_event().rule, "tunnel: not tls");
+  EXPECT_EQ(dialled(), 0U);
+  EXPECT_NE(ask("registry.test"), "");  // the control
+}
+
+TEST_F(TunnelTest, AnAddressOutsideTheRangesIsRefused) {
+  destination_.addresses = {};
+  start();
+  EXPECT_EQ(ask("registry.test"), "");
+  EXPECT_EQ(next_event().rule, "tunnel: destination's address");
+  destination_.addresses = {"10.0.0.0/8"};
+  start();
+  EXPECT_EQ(ask("registry.test"), "");
+  EXPECT_EQ(next_event().rule, "tunnel: destination's address");
+  EXPECT_EQ(dialled(), 0U);
+  destination_.addresses = {"10.0.0.0/8", "127.0.0.1/32"};  // the control
+  start();
+  EXPECT_NE(ask("registry.test"), "");
+}
+
+TEST_F(TunnelTest, BytesAreBoundedInBothDirections) {
+  destination_.max_sent = 4000;
+  start();
+  EXPECT_NE(ask("registry.test"), "");  // the control, and what it used counts
+  EXPECT_EQ(next_event().rule, "tunnel");
+  EXPECT_EQ(ask("registry.test", 8000), "");
+  GatewayEvent event = next_event();
+  EXPECT_EQ(event.rule, "tunnel: bytes sent");
+  EXPECT_TRUE(event.limit);
+  EXPECT_EQ(listed_->count(), 1U);
+  destination_.max_sent = 1U << 20U;
+  destination_.max_received = 100;
+  start();
+  EXPECT_EQ(ask("registry.test"), "");
+  EXPECT_EQ(next_event().rule, "tunnel: bytes received");
+}
+
+TEST_F(TunnelTest, TheVendorsListenerIsNoProxyAndTheProxyIsNoVendor) {
+  start();
+  BoxClient vendor = client();
+  vendor.send(connect_head(authority(destination_.port)));
+  EXPECT_EQ(status_of(vendor.read_to_end()), 405);
+  BoxClient proxy(tunnel_port_);
+  proxy.send(post("/v1/messages", kAllowedBody));
+  EXPECT_EQ(status_of(proxy.read_to_end()), 400);
+  EXPECT_EQ(dialled(), 0U);
+}
+
+TEST_F(TunnelTest, MalformedDestinationsAreNotStarted) {
+  for (const char* host : {"127.0.0.1", "Registry.test", "*.test", "registry.test.", ""}) {
+    destination_.host = host;
+    policy_.transport.destinations = {destination_};
+    EXPECT_FALSE(try_gateway().has_value()) << host;
+  }
+  destination_.host = "registry.test";
+  destination_.addresses = {"10.0.0.0/33"};
+  policy_.transport.destinations = {destination_};
+  EXPECT_FALSE(try_gateway().has_value());
+}
+
+}  // namespace
+}  // namespace cofferdam::egress::testing
