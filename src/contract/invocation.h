@@ -64,6 +64,9 @@ struct Limits {
   std::uint64_t output_bytes = 64ULL << 20U;  // stdout and stderr together
   std::uint64_t requests = 500;               // to the vendor
   std::uint64_t max_tokens = 64'000;          // ceiling of max_tokens in one request
+  std::uint64_t tokens = 0;              // in and out, of all requests together; 0: not limited
+  std::uint64_t cost_usd_micros = 0;     // by the price table, in millionths of a dollar; 0: not limited
+  std::uint64_t parallel_requests = 32;  // at the vendor at a time
   bool operator==(const Limits&) const = default;
 };
 

@@ -67,7 +67,8 @@ struct Usage {
   std::uint64_t requests = 0;
   std::uint64_t input_tokens = 0;
   std::uint64_t output_tokens = 0;
-  std::optional<double> cost_usd;  // as the agent reports it
+  std::optional<double> cost_usd;  // of what the vendor counted, by our price table; none: no price known
+  std::optional<double> agent_cost_usd;  // as the agent itself reports it
 };
 
 struct Resources {
