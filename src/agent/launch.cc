@@ -20,7 +20,7 @@ Result<Launch> plan_command_launch(const LaunchInput& input) {
   launch.env = base_env();
   launch.stdin_text = input.invocation->prompt;
   if (input.invocation->egress == contract::Vendor::anthropic) {
-    for (std::string& variable : anthropic_env(input.gateway_port)) launch.env.push_back(std::move(variable));
+    for (std::string& variable : anthropic_env(input)) launch.env.push_back(std::move(variable));
   }
   return launch;
 }

@@ -57,8 +57,9 @@ struct DoctorOptions {
 };
 
 struct GatewayOptions {};
+struct BrokerOptions {};
 
 using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, CancelOptions,
-                             DoctorOptions, GatewayOptions>;
+                             DoctorOptions, GatewayOptions, BrokerOptions>;
 
 }  // namespace cofferdam::cli

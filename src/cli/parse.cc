@@ -114,6 +114,7 @@ void add_verbs(CLI::App* app, All* all) {
   doctor->add_flag("--json", all->doctor.json, "as a JSON object");
   app->add_subcommand("internal-gateway", "started by cofferdam itself")
       ->group("");  // no group: not in the help
+  app->add_subcommand("internal-broker", "started by cofferdam itself")->group("");
 }
 
 Command chosen(const CLI::App& app, const All& all) {
@@ -130,6 +131,7 @@ Command chosen(const CLI::App& app, const All& all) {
   if (name == "diff") return all.diff;
   if (name == "cancel") return all.cancel;
   if (name == "doctor") return all.doctor;
+  if (name == "internal-broker") return BrokerOptions{};
   return GatewayOptions{};
 }
 

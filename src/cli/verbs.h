@@ -18,6 +18,7 @@ Result<int> diff_verb(const DiffOptions& options);
 Result<int> cancel_verb(const CancelOptions& options);
 Result<int> doctor_verb(const DoctorOptions& options);
 Result<int> gateway_verb(const GatewayOptions& options);
+Result<int> broker_verb(const BrokerOptions& options);
 
 // The product, on standard output.
 Status print_out(std::string_view text);

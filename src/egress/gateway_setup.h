@@ -1,6 +1,4 @@
-// What the supervisor hands to the gateway over descriptor 3, once: one line of JSON with the policy, then
-// the bytes of the credential up to the end. The credential is kept out of the JSON so that no parser copies
-// it around.
+// What the supervisor hands to the gateway over descriptor 3, once: the policy as JSON.
 #pragma once
 
 #include <string>
@@ -9,7 +7,6 @@
 #include "base/result.h"
 #include "egress/gateway.h"
 #include "egress/origin.h"
-#include "egress/secret.h"
 
 namespace cofferdam::egress {
 
@@ -18,11 +15,10 @@ inline constexpr std::size_t kMaxSetupBytes = 60U << 10U;  // fits the buffer of
 struct GatewaySetup {
   GatewayPolicy policy;
   Origin origin;
-  Secret credential;
 };
 
-// Code::config for a malformed upstream, an empty or unusable credential, or an absurd ceiling.
-Result<Secret> encode_setup(const GatewayPolicy& policy, const std::string& credential);
+// Code::config for a malformed upstream or an absurd ceiling.
+Result<std::string> encode_setup(const GatewayPolicy& policy);
 Result<GatewaySetup> decode_setup(std::string_view bytes);
 
 }  // namespace cofferdam::egress

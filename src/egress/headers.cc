@@ -34,16 +34,18 @@ std::vector<HeaderField> vendor_fields(const RequestHead& head) {
 }
 
 Secret vendor_request_head(const Origin& origin, std::string_view target,
-                           const std::vector<HeaderField>& fields, const Secret& credential,
+                           const std::vector<HeaderField>& fields, const VendorCredential& credential,
                            std::size_t body_bytes) {
   std::string text = "POST " + std::string(target) + " HTTP/1.1\r\nhost: " + origin.authority() + "\r\n";
-  for (const HeaderField& field : fields) text += field.name + ": " + field.value + "\r\n";
+  for (const HeaderField& field : with_credential_flags(credential.kind, fields))
+    text += field.name + ": " + field.value + "\r\n";
   text +=
       "content-type: application/json\r\naccept-encoding: identity\r\nconnection: close\r\ncontent-length: " +
       std::to_string(body_bytes) + "\r\n";
   // Reserved before the credential goes in: growth would leave a copy behind.
-  text.reserve(text.size() + credential.view().size() + 32);
-  text.append("x-api-key: ").append(credential.view()).append("\r\n\r\n");
+  text.reserve(text.size() + header_bytes(credential) + 2);
+  append_credential(credential, &text);
+  text.append("\r\n");
   Secret out(text);
   wipe_string(&text);
   return out;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "egress/credential.h"
 #include "egress/http_head.h"
 #include "egress/origin.h"
 #include "egress/secret.h"
@@ -18,7 +19,7 @@ std::vector<HeaderField> vendor_fields(const RequestHead& head);
 // The whole head of the vendor's request, the real credential in it; the content type is ours, as the body
 // is.
 Secret vendor_request_head(const Origin& origin, std::string_view target,
-                           const std::vector<HeaderField>& fields, const Secret& credential,
+                           const std::vector<HeaderField>& fields, const VendorCredential& credential,
                            std::size_t body_bytes);
 
 // Whether a field of the vendor's answer is shown to the box. `name` in lower case.

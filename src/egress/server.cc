@@ -62,7 +62,7 @@ Status write_line(int fd, std::string line) {
 class Server {
  public:
   Server(const GatewaySetup& setup, int events_fd) : setup_(&setup), events_fd_(events_fd) {}
-  Status prepare(UniqueFd listener);
+  Status prepare(ServerInput input);
   Status run();
 
  private:
@@ -97,7 +97,8 @@ Status become(const UserIds& user) {
 }
 
 // The box made the socket; which family is its business.
-Status Server::prepare(UniqueFd listener) {
+Status Server::prepare(ServerInput input) {
+  UniqueFd& listener = input.listener;
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   int listening = 0;
@@ -110,6 +111,7 @@ Status Server::prepare(UniqueFd listener) {
   }
   TRY(shared_.upstream, Upstream::create(&context_, setup_->origin, setup_->policy.ca_bundle));
   if (setup_->policy.run_as.has_value()) TRY_VOID(become(*setup_->policy.run_as));
+  TRY(shared_.tokens, TokenStore::create(&context_, std::move(input.credential), std::move(input.broker)));
   shared_.setup = setup_;
   shared_.record = [this](const GatewayEvent& event) {
     Status written = write_line(events_fd_, encode_gateway_event(event));
@@ -177,6 +179,7 @@ void Server::stop() {
   error_code ignored;
   acceptor_.close(ignored);
   events_.close(ignored);
+  shared_.tokens->close();
   if (shared_.sessions.empty()) return context_.stop();
   shared_.when_empty = [this] { context_.stop(); };
   std::vector<Session*> sessions(shared_.sessions.begin(), shared_.sessions.end());
@@ -211,9 +214,9 @@ Status Server::run() {
 
 }  // namespace
 
-Status serve(const GatewaySetup& setup, UniqueFd listener, int events_fd) {
-  Server server(setup, events_fd);
-  TRY_VOID(server.prepare(std::move(listener)));
+Status serve(const GatewaySetup& setup, ServerInput input) {
+  Server server(setup, input.events_fd);
+  TRY_VOID(server.prepare(std::move(input)));
   return server.run();
 }
 

@@ -32,13 +32,13 @@ void EndToEnd::expect_clean() const {
   EXPECT_EQ(*mounts, mounts_before_) << "mounts are left behind";
 }
 
-void EndToEnd::use_standin(const std::string& script) {
-  auto standin = Standin::start(world_->root() + "/standin", script);
+void EndToEnd::use_standin(const std::string& script, const char* key, const std::string& more_config) {
+  auto standin = Standin::start(world_->root() + "/standin", script, key);
   ASSERT_TRUE(standin) << standin.error().line();
   standin_.emplace(std::move(*standin));
   world_->write(world_->config(), "[vendors.anthropic]\nupstream = \"" + standin_->url() +
-                                      "\"\nca_bundle = \"" + standin_->ca_file() + "\"\n");
-  world_->extra_env = {std::string("ANTHROPIC_API_KEY=") + kTestKey};
+                                      "\"\nca_bundle = \"" + standin_->ca_file() + "\"\n" + more_config);
+  if (key == std::string_view(kTestKey)) world_->extra_env = {std::string("ANTHROPIC_API_KEY=") + kTestKey};
 }
 
 std::string EndToEnd::script_file(const std::string& name) {

@@ -208,6 +208,13 @@ class AnthropicApi final : public VendorApi {
   AnthropicApi(Script script, std::string expected_key)
       : script_(std::move(script)), expected_key_(std::move(expected_key)) {}
 
+  // A key by itself; a login as a bearer, and only with its beta flag.
+  bool accepted(const Request& request) const {
+    if (request.header("x-api-key") == expected_key_) return true;
+    return request.header("authorization") == "Bearer " + expected_key_ &&
+           request.header("anthropic-beta").find("oauth-2025-04-20") != std::string_view::npos;
+  }
+
   bool handle(const Request& request, Exchange& exchange) override {
     const std::string_view path = request.path();
     if (path == "/" && request.method == "HEAD") {  // the CLI asks before its first turn
@@ -215,7 +222,7 @@ class AnthropicApi final : public VendorApi {
       return true;
     }
     if (!starts_with(path, "/v1/")) return false;
-    if (!expected_key_.empty() && request.header("x-api-key") != expected_key_) {
+    if (!expected_key_.empty() && !accepted(request)) {
       return refuse(exchange, 401, "authentication_error", "invalid x-api-key");
     }
     const bool counting = path == "/v1/messages/count_tokens";

@@ -14,6 +14,8 @@ void GatewayTest::SetUp() {
   policy_.models = {kModel};
   policy_.max_requests = 100;
   policy_.max_tokens = 1000;
+  credential_.token = Secret(kCredential);
+  credential_.seq = 1;
 }
 
 void GatewayTest::start_vendor(TlsVendor::Handler handler, const std::string& names) {
@@ -27,7 +29,10 @@ void GatewayTest::start_vendor(TlsVendor::Handler handler, const std::string& na
 Result<Gateway> GatewayTest::try_gateway() {
   UniqueFd listener = listen_on_loopback(&port_);
   TRY(std::string self, real_path("/proc/self/exe"));
-  return Gateway::start(self, policy_, kCredential, std::move(listener));
+  TRY(SocketPair sockets, make_seqpacket_pair());
+  TRY_VOID(send_message(sockets.ours.get(), encode_grant(credential_).view()));
+  broker_ = std::move(sockets.ours);
+  return Gateway::start(self, policy_, std::move(sockets.theirs), std::move(listener));
 }
 
 void GatewayTest::start_gateway() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "egress/credential.h"
 #include "egress/gateway.h"
 #include "unit/egress/box_client.h"
 #include "unit/egress/tls_vendor.h"
@@ -38,6 +39,8 @@ class GatewayTest : public ::testing::Test {
   std::optional<Certificate> certificate_;
   GatewayPolicy policy_;
   std::unique_ptr<TlsVendor> vendor_;
+  VendorCredential credential_;  // what the gateway is given at its start
+  UniqueFd broker_;              // this end of its socket to the broker, which the test plays
   std::optional<Gateway> gateway_;
   std::uint16_t port_ = 0;
   std::string lines_;

@@ -42,8 +42,9 @@ TEST(VendorFields, OnlyListedOnesPass) {
 TEST(VendorHead, HasTheCredentialOnceAndFraming) {
   Origin origin;
   origin.host = "api.vendor.test";
-  Secret head =
-      vendor_request_head(origin, "/v1/messages?beta=true", {{"accept", "*/*"}}, Secret("sk-1"), 12);
+  VendorCredential credential;
+  credential.token = Secret("sk-1");
+  Secret head = vendor_request_head(origin, "/v1/messages?beta=true", {{"accept", "*/*"}}, credential, 12);
   EXPECT_EQ(head.view(),
             "POST /v1/messages?beta=true HTTP/1.1\r\nhost: api.vendor.test\r\naccept: */*\r\n"
             "content-type: application/json\r\naccept-encoding: identity\r\nconnection: close\r\n"
