@@ -18,8 +18,8 @@ inline constexpr const char* kClaudePackage = "/node_modules/@anthropic-ai/claud
 
 // `env` is what every agent gets; Claude's own variables are added.
 Result<Launch> plan_claude_launch(const LaunchInput& input, std::vector<std::string> env);
-// The variables that point an Anthropic client at the gateway, with a placeholder for the key.
-std::vector<std::string> anthropic_env(std::uint16_t gateway_port);
+// The variables that point an Anthropic client at the gateway, with a placeholder for the key or the login.
+std::vector<std::string> anthropic_env(const LaunchInput& input);
 
 std::unique_ptr<Decoder> make_claude_decoder(contract::Phase phase);
 

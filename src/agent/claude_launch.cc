@@ -7,7 +7,9 @@ namespace cofferdam::agent {
 namespace {
 
 // The CLI looks only at the shape; the gateway strips it and sets the real one.
-constexpr const char* kPlaceholderKey = "sk-ant-api03-placeholder";
+constexpr const char* kPlaceholderKey = "ANTHROPIC_API_KEY=sk-ant-api03-placeholder";
+// With a login the CLI sends a beta flag and asks for other things than with a key: it has to know.
+constexpr const char* kPlaceholderLogin = "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-placeholder";
 
 std::vector<std::string> claude_argv(const contract::InvocationFields& fields) {
   // No settings of a user or project and no MCP server but ours: the repository's hooks would run otherwise.
@@ -39,9 +41,9 @@ std::string claude_stdin(const std::string& prompt) {
 
 }  // namespace
 
-std::vector<std::string> anthropic_env(std::uint16_t gateway_port) {
-  return {"ANTHROPIC_BASE_URL=http://127.0.0.1:" + std::to_string(gateway_port),
-          std::string("ANTHROPIC_API_KEY=") + kPlaceholderKey};
+std::vector<std::string> anthropic_env(const LaunchInput& input) {
+  return {"ANTHROPIC_BASE_URL=http://127.0.0.1:" + std::to_string(input.gateway_port),
+          input.oauth ? kPlaceholderLogin : kPlaceholderKey};
 }
 
 Result<Launch> plan_claude_launch(const LaunchInput& input, std::vector<std::string> env) {
@@ -51,7 +53,7 @@ Result<Launch> plan_claude_launch(const LaunchInput& input, std::vector<std::str
   TRY_VOID(check_installed(launch, "Claude Code", {"claude"}, input.agents_dir));
   launch.argv = claude_argv(*input.invocation);
   launch.env = std::move(env);
-  for (std::string& variable : anthropic_env(input.gateway_port)) launch.env.push_back(std::move(variable));
+  for (std::string& variable : anthropic_env(input)) launch.env.push_back(std::move(variable));
   // Nothing but the turns themselves leaves, and a dead gateway ends the run within seconds.
   for (const char* variable :
        {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=3"}) {

@@ -24,7 +24,7 @@ Result<Launch> plan_command_launch(const LaunchInput& input) {
   launch.env = base_env();
   launch.stdin_text = input.invocation->prompt;
   std::vector<std::string> gateway;
-  if (input.invocation->egress == contract::Vendor::anthropic) gateway = anthropic_env(input.gateway_port);
+  if (input.invocation->egress == contract::Vendor::anthropic) gateway = anthropic_env(input);
   if (input.invocation->egress == contract::Vendor::openai) gateway = openai_env(input.gateway_port);
   for (std::string& variable : gateway) launch.env.push_back(std::move(variable));
   return launch;

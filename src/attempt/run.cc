@@ -19,7 +19,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "clone/clone.h"
+#include "egress/broker.h"
 #include "egress/gateway.h"
+#include "egress/prices.h"
 #include "sandbox/controls.h"
 #include "sandbox/native/box.h"
 #include "workspace/prepare.h"
@@ -39,18 +41,31 @@ constexpr std::uint16_t kGatewayPort = 20711;
 struct Readied {
   clone::Source source;
   agent::Launch launch;
-  std::string credential;
+  std::optional<egress::Broker> broker;  // with egress
+  std::optional<contract::ModelPrice> price;
   sandbox::BoxHost boxes;
 };
 
-Result<std::string> find_credential(const Host& host, const Invocation& invocation) {
-  if (invocation->egress == contract::Vendor::none) return std::string();
-  const std::string& name = host.config.vendor(invocation->egress).credential_env;
-  const char* value = ::getenv(name.c_str());
-  if (value != nullptr && *value != '\0') return std::string(value);
-  return make_error(Code::config,
-                    fmt::format("no credential for {}", contract::vendor_name(invocation->egress)),
-                    fmt::format("put the key into the environment variable {}", name));
+// The credential, if it comes by a variable, leaves this process here.
+Result<egress::Broker> start_broker(const Host& host, contract::Vendor vendor) {
+  const auto shape =
+      vendor == contract::Vendor::openai ? egress::LoginShape::codex : egress::LoginShape::claude;
+  TRY(egress::BrokerSetup setup,
+      egress::plan_broker(host.config.vendor(vendor), shape, egress::take_variable));
+  return egress::Broker::start(host.program, std::move(setup));
+}
+
+// What the model's tokens cost. A limit that could not be watched is refused.
+Result<std::optional<contract::ModelPrice>> find_price(const Host& host, const Invocation& invocation) {
+  std::optional<contract::ModelPrice> price = egress::listed_price(invocation->model);
+  auto own = host.config.prices.find(invocation->model);
+  if (own != host.config.prices.end()) price = own->second;
+  if (price.has_value() || invocation->limits.cost_usd_micros == 0) return price;
+  return make_error(
+      Code::denied,
+      fmt::format("limits.cost_usd_micros cannot be enforced: the price of the model \"{}\" is not known",
+                  invocation->model),
+      fmt::format("set [prices.\"{}\"] in the configuration, or limit tokens instead", invocation->model));
 }
 
 Result<Readied> ready(const Host& host, const Invocation& invocation) {
@@ -63,10 +78,15 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   }
   Readied readied;
   TRY(readied.source, clone::open_source(invocation->clone.repository));
-  const bool egress = invocation->egress != contract::Vendor::none;
-  TRY(readied.launch,
-      agent::plan_launch({invocation, host.agents_dir, egress ? kGatewayPort : std::uint16_t{0}}));
-  TRY(readied.credential, find_credential(host, invocation));
+  agent::LaunchInput launch{invocation, host.agents_dir};
+  if (invocation->egress != contract::Vendor::none) {
+    TRY(readied.price, find_price(host, invocation));
+    TRY(egress::Broker broker, start_broker(host, invocation->egress));
+    readied.broker.emplace(std::move(broker));
+    launch.gateway_port = kGatewayPort;
+    launch.oauth = readied.broker->kind() == egress::CredentialKind::anthropic_oauth;
+  }
+  TRY(readied.launch, agent::plan_launch(launch));
   readied.boxes.init = host.init;
   if (::geteuid() == 0) readied.boxes.run_as = UserIds{host.config.box_uid, host.config.box_uid};
   return readied;
@@ -215,9 +235,7 @@ class Attempt {
     if (invocation_->egress == contract::Vendor::none) return {};
     egress::GatewayPolicy policy;
     policy.vendor = invocation_->egress;
-    policy.credential_kind = invocation_->egress == contract::Vendor::openai
-                                 ? egress::CredentialKind::openai_api_key
-                                 : egress::CredentialKind::anthropic_api_key;
+    policy.credential_kind = ready_.broker->kind();
     const contract::VendorConfig& vendor = host_.config.vendor(invocation_->egress);
     policy.upstream = vendor.upstream;
     policy.ca_bundle = vendor.ca_bundle;
@@ -225,10 +243,14 @@ class Attempt {
     policy.vendor_tools = vendor.vendor_tools;
     policy.max_requests = invocation_->limits.requests;
     policy.max_tokens = invocation_->limits.max_tokens;
+    policy.total_tokens = invocation_->limits.tokens;
+    policy.max_cost_micros = invocation_->limits.cost_usd_micros;
+    policy.max_parallel = invocation_->limits.parallel_requests;
+    policy.price = ready_.price;
     policy.run_as = ready_.boxes.run_as;
     policy.transport.extra_ca_bundle = vendor.extra_ca_bundle;
     policy.transport.proxy = vendor.proxy;
-    TRY(egress::Gateway gateway, egress::Gateway::start(host_.program, policy, ready_.credential,
+    TRY(egress::Gateway gateway, egress::Gateway::start(host_.program, policy, ready_.broker->take_socket(),
                                                         std::move(box_->listeners().front())));
     gateway_.emplace(std::move(gateway));
     return {};
@@ -240,8 +262,16 @@ class Attempt {
     TRY(output_.err_file, open_file(dir_ + "/stderr", kAppend));
     TRY_VOID(box_->go());
     std::unique_ptr<agent::Decoder> decoder = agent::make_decoder(invocation_);
-    Status watched = watch({account_, *cancel_, *box_, gateway_.has_value() ? &*gateway_ : nullptr, *decoder,
-                            std::move(output_), deadline_, invocation_->deadlines.grace});
+    Status watched = watch({account_,
+                            *cancel_,
+                            *box_,
+                            gateway_.has_value() ? &*gateway_ : nullptr,
+                            *decoder,
+                            std::move(output_),
+                            deadline_,
+                            invocation_->deadlines.grace,
+                            {invocation_->limits.tokens, invocation_->limits.cost_usd_micros},
+                            ready_.price.has_value()});
     account_.event(contract::event_type::settled,
                    {{"outcome", contract::outcome_name(account_.settlement().outcome())},
                     {"gone", watched.has_value()}});

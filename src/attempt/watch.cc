@@ -205,20 +205,32 @@ class Watch {
     if (!event->denied && event->rule != egress::kPresenceRule) ++result.egress.requests;
     result.usage.input_tokens += event->input_tokens;
     result.usage.output_tokens += event->output_tokens;
-    if (event->limit) end(Outcome::limit, "requests", "the budget of requests to the vendor is used up");
+    spent_.tokens += event->input_tokens + event->output_tokens;
+    spent_.cost_micros += event->cost_micros;
+    const char* over = egress::overspent(in_.budget, spent_);
+    const std::string budget = event->limit ? event->rule : over != nullptr ? over : "";
+    if (!budget.empty()) {
+      end(Outcome::limit, budget, fmt::format("the budget of {} at the vendor is used up", budget));
+    }
     // A box can be denied as often as it likes; the count in the result stays exact.
     if (event->denied && result.egress.denied > kRecordedDenials) return;
-    in_.account.event(contract::event_type::egress,
-                      {{"method", contract::json_text(event->method, 32)},
-                       {"path", contract::json_text(event->path, 300)},
-                       {"rule", contract::json_text(event->rule, 300)},
-                       {"denied", event->denied},
-                       {"status", event->status},
-                       {"request_bytes", contract::json_count(event->request_bytes)},
-                       {"response_bytes", contract::json_count(event->response_bytes)},
-                       {"took_ms", contract::json_count(event->took_ms)},
-                       {"input_tokens", contract::json_count(event->input_tokens)},
-                       {"output_tokens", contract::json_count(event->output_tokens)}});
+    in_.account.event(
+        contract::event_type::egress,
+        {{"method", contract::json_text(event->method, 32)},
+         {"path", contract::json_text(event->path, 300)},
+         {"rule", contract::json_text(event->rule, 300)},
+         {"denied", event->denied},
+         {"status", event->status},
+         {"request_bytes", contract::json_count(event->request_bytes)},
+         {"response_bytes", contract::json_count(event->response_bytes)},
+         {"took_ms", contract::json_count(event->took_ms)},
+         {"input_tokens", contract::json_count(event->input_tokens)},
+         {"output_tokens", contract::json_count(event->output_tokens)},
+         {"cache_read_tokens", contract::json_count(event->cache_read_tokens)},
+         {"cache_write_tokens", contract::json_count(event->cache_write_tokens)},
+         {"cost_usd_micros", contract::json_count(event->cost_micros)},
+         {"retry_after",
+          event->retry_after.empty() ? Json(nullptr) : contract::json_text(event->retry_after, 64)}});
   }
 
   Status finish() {
@@ -243,7 +255,8 @@ class Watch {
     result.answer = verdict.answer;
     result.summary = printable(verdict.summary, 8000);
     result.usage.requests = result.egress.requests;
-    result.usage.cost_usd = verdict.cost_usd;
+    if (in_.priced) result.usage.cost_usd = static_cast<double>(spent_.cost_micros) / 1e6;
+    result.usage.agent_cost_usd = verdict.cost_usd;
     if (result.usage.input_tokens == 0) result.usage.input_tokens = verdict.input_tokens;
     if (result.usage.output_tokens == 0) result.usage.output_tokens = verdict.output_tokens;
   }
@@ -252,6 +265,7 @@ class Watch {
   settle::LineSplitter lines_{agent::kMaxLineBytes};
   settle::LineSplitter gateway_lines_{16384};
   ExitStatus status_;
+  egress::Spent spent_;
   std::uint64_t output_bytes_ = 0;
   bool ending_ = false;
   bool killed_ = false;

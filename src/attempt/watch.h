@@ -10,6 +10,7 @@
 #include "attempt/cancel.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "egress/budget.h"
 #include "egress/gateway.h"
 #include "sandbox/native/box.h"
 
@@ -33,6 +34,8 @@ struct WatchInput {
   Output output;
   std::chrono::steady_clock::time_point deadline;  // ours, behind init's own
   std::chrono::milliseconds grace;
+  egress::Budget budget;
+  bool priced = false;  // the cost of the tokens is known
 };
 
 // Returns when the box is gone and its output has been read. An Error only when the end of the box could not

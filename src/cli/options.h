@@ -60,8 +60,9 @@ struct DoctorOptions {
 
 struct GatewayOptions {};
 struct ResolverOptions {};
+struct BrokerOptions {};
 
 using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, CancelOptions,
-                             DoctorOptions, GatewayOptions, ResolverOptions>;
+                             DoctorOptions, GatewayOptions, ResolverOptions, BrokerOptions>;
 
 }  // namespace cofferdam::cli

@@ -117,6 +117,7 @@ void add_verbs(CLI::App* app, All* all) {
   app->add_subcommand("internal-gateway", "started by cofferdam itself")
       ->group("");  // no group: not in the help
   app->add_subcommand("internal-resolver", "started by cofferdam itself")->group("");
+  app->add_subcommand("internal-broker", "started by cofferdam itself")->group("");
 }
 
 Command chosen(const CLI::App& app, const All& all) {
@@ -134,6 +135,7 @@ Command chosen(const CLI::App& app, const All& all) {
   if (name == "cancel") return all.cancel;
   if (name == "doctor") return all.doctor;
   if (name == "internal-resolver") return ResolverOptions{};
+  if (name == "internal-broker") return BrokerOptions{};
   return GatewayOptions{};
 }
 

@@ -133,8 +133,9 @@ std::string account_lines(const ResultRecord& result) {
     std::string usage =
         fmt::format("{} requests ({} denied), {} tokens in, {} out", result.usage.requests,
                     result.egress.denied, result.usage.input_tokens, result.usage.output_tokens);
-    if (result.usage.cost_usd)
-      usage += fmt::format(", ${:.4f} by the agent's account", *result.usage.cost_usd);
+    if (result.usage.cost_usd) usage += fmt::format(", ${:.4f} at list price", *result.usage.cost_usd);
+    if (result.usage.agent_cost_usd)
+      usage += fmt::format(", ${:.4f} by the agent's account", *result.usage.agent_cost_usd);
     out += labelled("usage", usage);
   }
   for (const contract::ControlFact& control : result.controls) {

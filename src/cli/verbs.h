@@ -19,6 +19,7 @@ Result<int> cancel_verb(const CancelOptions& options);
 Result<int> doctor_verb(const DoctorOptions& options);
 Result<int> gateway_verb(const GatewayOptions& options);
 Result<int> resolver_verb(const ResolverOptions& options);
+Result<int> broker_verb(const BrokerOptions& options);
 
 // The product, on standard output.
 Status print_out(std::string_view text);

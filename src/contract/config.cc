@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 #include <toml++/toml.h>
 
+#include <cmath>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include <utility>
@@ -98,6 +100,72 @@ class TomlReader {
     };
   }
 
+  Handler boolean(bool* out) {
+    return [this, out](const toml::node& node, const std::string& name) {
+      const auto* value = node.as_boolean();
+      if (value == nullptr) return fail(node, name, "must be true or false");
+      *out = value->get();
+    };
+  }
+  // One of `names`; `set` gets its index.
+  Handler choice(std::vector<std::string> names, std::function<void(std::size_t)> set) {
+    return [this, names = std::move(names), set = std::move(set)](const toml::node& node,
+                                                                  const std::string& name) {
+      const auto* value = node.as_string();
+      for (std::size_t i = 0; value != nullptr && i < names.size(); ++i) {
+        if (names[i] == value->get()) return set(i);
+      }
+      fail(node, name, "must be one of " + join(names, ", "));
+    };
+  }
+  // Dollars, as 2 or 2.50, into millionths.
+  Handler price(std::uint64_t* out) {
+    return [this, out](const toml::node& node, const std::string& name) {
+      const std::optional<double> dollars = node.value<double>();
+      if (!node.is_number() || !dollars.has_value() || !(*dollars >= 0 && *dollars * 1e6 <= kMaxPrice)) {
+        return fail(node, name, "must be a number of dollars per million tokens, at most 10000");
+      }
+      *out = static_cast<std::uint64_t>(std::llround(*dollars * 1e6));
+    };
+  }
+  Handler prices(std::map<std::string, ModelPrice>* out) {
+    return [this, out](const toml::node& node, const std::string& name) {
+      const toml::table* models = node.as_table();
+      if (models == nullptr) return fail(node, name, "must be a table");
+      for (const auto& [key, value] : *models) {
+        const std::string full = name + "." + printable(key.str(), 64);
+        if (!is_model(key.str())) return fail(value, full, "must be a model's name");
+        ModelPrice& one = (*out)[std::string(key.str())];
+        table(value, full,
+              {{"input", price(&one.input)},
+               {"output", price(&one.output)},
+               {"cache_read", price(&one.cache_read)},
+               {"cache_write", price(&one.cache_write)},
+               {"cache_write_1h", price(&one.cache_write_1h)}});
+        // What the cache costs is not said: never less than without it.
+        if (one.cache_read == 0) one.cache_read = one.input;
+        if (one.cache_write == 0) one.cache_write = one.input;
+        if (one.cache_write_1h == 0) one.cache_write_1h = one.cache_write;
+      }
+    };
+  }
+  // A program with its arguments: no shell, so the program is a path.
+  Handler argv(std::vector<std::string>* out) {
+    return [this, out](const toml::node& node, const std::string& name) {
+      const auto* values = node.as_array();
+      bool good = values != nullptr && !values->empty() && values->size() <= 64;
+      for (std::size_t i = 0; good && i < values->size(); ++i) {
+        const auto* text = values->get(i)->as_string();
+        good = text != nullptr && text->get().size() <= kMaxPathBytes &&
+               text->get().find('\0') == std::string::npos;
+        if (good) out->push_back(text->get());
+      }
+      if (!good || !starts_with(out->front(), "/")) {
+        fail(node, name, "must be an array of strings that begins with the absolute path of a program");
+      }
+    };
+  }
+
   const std::optional<Error>& error() const { return error_; }
 
  private:
@@ -166,6 +234,19 @@ bool is_proxy_or_empty(std::string_view text) {
   return colon != std::string_view::npos && is_host(text.substr(0, colon)) && is_port(text.substr(colon + 1));
 }
 
+// As an upstream, with a path of unreserved characters (RFC 3986) and no query.
+bool is_token_url(std::string_view text) {
+  constexpr std::string_view kScheme = "https://";
+  if (!starts_with(text, kScheme) || text.size() > 512) return false;
+  const std::size_t slash = text.find('/', kScheme.size());
+  if (slash == std::string_view::npos || !is_upstream(text.substr(0, slash))) return false;
+  return only_of(text.substr(slash), std::string(kLetters) + std::string(kDigits) + "/-._~");
+}
+
+bool is_keyring_description(std::string_view text) {
+  return !text.empty() && text.size() <= 1024 && !has_control(text);
+}
+
 bool is_path_or_empty(std::string_view text) {
   return text.empty() || (text.front() == '/' && text.size() <= kMaxPathBytes && !has_control(text));
 }
@@ -205,15 +286,33 @@ bool is_tool_name(std::string_view text) {
 }
 
 std::vector<TomlReader::Entry> vendor_entries(TomlReader* in, VendorConfig* out) {
+  const auto set_source = [out](std::size_t i) { out->credential = static_cast<CredentialSource>(i); };
   return {
       {"upstream",
        in->text(&out->upstream, is_upstream, "must be https://host[:port], with or without a path")},
       {"ca_bundle", in->text(&out->ca_bundle, is_path_or_empty, "must be an absolute path")},
       {"extra_ca_bundle", in->text(&out->extra_ca_bundle, is_path_or_empty, "must be an absolute path")},
       {"proxy", in->text(&out->proxy, is_proxy_or_empty, "must be http://host:port")},
+      {"credential", in->choice({"env", "file", "command", "keyring"}, set_source)},
       {"credential_env", in->text(&out->credential_env, is_variable_name, "must be the name of a variable")},
+      {"credential_file", in->text(&out->credential_file, is_path_or_empty, "must be an absolute path")},
+      {"credential_command", in->argv(&out->credential_command)},
+      {"credential_bearer", in->boolean(&out->bearer)},
+      {"keyring", in->text(&out->keyring, is_keyring_description, "must be the description of a key")},
+      {"token_url", in->text(&out->token_url, is_token_url, "must be https://host[:port]/path")},
       {"vendor_tools", in->names(&out->vendor_tools, is_tool_name, "must be names of the vendor's tools")},
   };
+}
+
+// What only the document as a whole can show: a source that is chosen must be named.
+Status check_vendor(const VendorConfig& vendor, const std::string& name, const std::string& shown_path) {
+  const char* missing = nullptr;
+  if (vendor.credential == CredentialSource::command && vendor.credential_command.empty())
+    missing = "credential_command";
+  if (vendor.credential == CredentialSource::keyring && vendor.keyring.empty()) missing = "keyring";
+  if (missing == nullptr) return {};
+  return make_error(Code::config, fmt::format("{}: vendors.{}.{}: must be set for this \"credential\"",
+                                              shown_path, name, missing));
 }
 
 void read_document(const toml::table& document, TomlReader* in, Config* out) {
@@ -244,6 +343,7 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
                  in->nested({{"model", in->text(&out->claude_model, is_model, "must be a model's name")}})},
                 {"codex",
                  in->nested({{"model", in->text(&out->codex_model, is_model, "must be a model's name")}})}})},
+          {"prices", in->prices(&out->prices)},
           {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)}})},
           {"deadlines", in->nested({{"total", in->duration(1, kMaxTotalMs, &out->deadlines.total)},
                                     {"grace", in->duration(0, kMaxGraceMs, &out->deadlines.grace)}})},
@@ -273,6 +373,8 @@ Result<Config> decode_config(std::string_view toml, const std::string& shown_pat
   TomlReader in(shown_path);
   read_document(document, &in, &out);
   if (in.error().has_value()) return *in.error();
+  TRY_VOID(check_vendor(out.anthropic, "anthropic", shown_path));
+  TRY_VOID(check_vendor(out.openai, "openai", shown_path));
   return out;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,13 +11,24 @@
 
 #include "base/result.h"
 #include "contract/invocation.h"
+#include "contract/price.h"
 
 namespace cofferdam::contract {
 
+// Where the broker gets a vendor's credential from.
+enum class CredentialSource { env, file, command, keyring };
+
 struct VendorConfig {
-  std::string upstream;                        // "https://host[:port][/prefix]"
-  std::string ca_bundle;                       // PEM file; empty: the system's
-  std::string credential_env;                  // name of the variable that holds the key
+  std::string upstream;        // "https://host[:port][/prefix]"
+  std::string ca_bundle;       // PEM file; empty: the system's
+  std::string credential_env;  // name of the variable that holds the key
+  // Further ones: what `credential` names.
+  CredentialSource credential = CredentialSource::env;
+  std::string credential_file = {};  // absolute; empty: where the vendor's own CLI keeps its login
+  std::vector<std::string> credential_command = {};  // argv, the program absolute; no shell
+  std::string keyring = {};                          // description of a "user" key in the kernel's keyring
+  bool bearer = false;         // credential_bearer: send it as a bearer token, whatever it looks like
+  std::string token_url = {};  // https://host[:port]/path where logins are refreshed; empty: the vendor's
   std::vector<std::string> vendor_tools = {};  // server-side tools opted in to; the gateway knows which exist
   std::string extra_ca_bundle = {};            // PEM file, trusted beside ca_bundle or the system's
   std::string proxy = {};                      // "http://host:port", asked to CONNECT; empty: direct
@@ -40,6 +52,9 @@ struct Config {
   std::string claude_model = "claude-sonnet-5";
   // [agents.codex] model
   std::string codex_model = "gpt-6.2-sol";
+  // [prices."MODEL"] input, output, cache_read, cache_write, cache_write_1h: dollars per million tokens. They
+  // come before the built-in table.
+  std::map<std::string, ModelPrice> prices;
   // [box] uid: the unprivileged host uid and gid that a supervisor started as root becomes for every box
   std::uint32_t box_uid = 65533;
   // [deadlines] total = "30m", grace = "5s"; [limits] with the keys of Limits

@@ -22,7 +22,8 @@ inline constexpr std::size_t kMaxPromptBytes = 1U << 20U;
 inline constexpr std::size_t kMaxArgvEntries = 4096;
 inline constexpr std::size_t kMaxArgBytes = 128U << 10U;
 
-// "claude", "codex", or "command" with an argv (any program, no agent). The version is recorded by the adapter.
+// "claude", "codex", or "command" with an argv (any program, no agent). The version is recorded by the
+// adapter.
 struct AgentSpec {
   std::string name;
   std::vector<std::string> argv;  // only, and never empty, for "command"
@@ -64,6 +65,9 @@ struct Limits {
   std::uint64_t output_bytes = 64ULL << 20U;  // stdout and stderr together
   std::uint64_t requests = 500;               // to the vendor
   std::uint64_t max_tokens = 64'000;          // ceiling of max_tokens in one request
+  std::uint64_t tokens = 0;                   // in and out, of all requests together; 0: not limited
+  std::uint64_t cost_usd_micros = 0;          // by the price table, in millionths of a dollar; 0: not limited
+  std::uint64_t parallel_requests = 32;       // at the vendor at a time
   bool operator==(const Limits&) const = default;
 };
 

@@ -68,7 +68,8 @@ struct Usage {
   std::uint64_t requests = 0;
   std::uint64_t input_tokens = 0;
   std::uint64_t output_tokens = 0;
-  std::optional<double> cost_usd;  // as the agent reports it
+  std::optional<double> cost_usd;  // of what the vendor counted, by our price table; none: no price known
+  std::optional<double> agent_cost_usd;  // as the agent itself reports it
 };
 
 struct Resources {
@@ -126,7 +127,7 @@ struct ResultRecord {
   AgentFacts agent;
   ImageFacts image;
   std::string backend = "native";
-  std::string vendor_upstream;  // where the gateway sent requests; empty without egress
+  std::string vendor_upstream;            // where the gateway sent requests; empty without egress
   std::vector<std::string> vendor_tools;  // server-side tools that the user had opted in to
   std::optional<CloneIdentity> clone;
   std::optional<CapturedContext> context;

@@ -121,6 +121,7 @@ Usage read_usage(ObjectReader in) {
   out.output_tokens = count(&tokens, "output");
   tokens.finish();
   out.cost_usd = in.maybe_number("cost_usd", 0, kMaxCostUsd, Absent::only_null);
+  out.agent_cost_usd = in.maybe_number("agent_cost_usd", 0, kMaxCostUsd, Absent::only_null);
   in.finish();
   return out;
 }

@@ -82,15 +82,18 @@ Json change_json(const ChangeFacts& change) {
           {"ignored_files", json_count(change.ignored_files)}};
 }
 
+// Agents report such numbers: only a sane one is a cost.
+Json cost_json(const std::optional<double>& cost) {
+  if (cost.has_value() && *cost >= 0 && *cost <= kMaxCostUsd) return *cost;
+  return nullptr;
+}
+
 Json usage_json(const Usage& usage) {
-  Json cost = nullptr;
-  // The agent reports it: only a sane number is a cost.
-  if (usage.cost_usd.has_value() && *usage.cost_usd >= 0 && *usage.cost_usd <= kMaxCostUsd)
-    cost = *usage.cost_usd;
   return {
       {"requests", json_count(usage.requests)},
       {"tokens", {{"input", json_count(usage.input_tokens)}, {"output", json_count(usage.output_tokens)}}},
-      {"cost_usd", cost}};
+      {"cost_usd", cost_json(usage.cost_usd)},
+      {"agent_cost_usd", cost_json(usage.agent_cost_usd)}};
 }
 
 Json resources_json(const Resources& resources) {

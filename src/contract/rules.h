@@ -21,7 +21,7 @@ struct LimitRule {
   std::uint64_t max;
 };
 // Lower bounds: less could not hold even an empty work tree or one line of output.
-inline constexpr std::array<LimitRule, 7> kLimitRules{{
+inline constexpr std::array<LimitRule, 10> kLimitRules{{
     {"work_bytes", &Limits::work_bytes, 65'536, 1ULL << 40U},
     {"work_inodes", &Limits::work_inodes, 16, 100'000'000},
     {"scratch_bytes", &Limits::scratch_bytes, 65'536, 1ULL << 40U},
@@ -29,6 +29,9 @@ inline constexpr std::array<LimitRule, 7> kLimitRules{{
     {"output_bytes", &Limits::output_bytes, 1, 1ULL << 34U},
     {"requests", &Limits::requests, 1, 1'000'000},
     {"max_tokens", &Limits::max_tokens, 1, 10'000'000},
+    {"tokens", &Limits::tokens, 0, 1ULL << 40U},
+    {"cost_usd_micros", &Limits::cost_usd_micros, 0, 1'000'000'000'000},
+    {"parallel_requests", &Limits::parallel_requests, 1, 4096},
 }};
 
 bool is_attempt_id(std::string_view text);

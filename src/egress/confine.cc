@@ -95,13 +95,6 @@ Status load_filter(const std::string& filter) {
 
 }  // namespace
 
-Status harden_process() {
-  ::signal(SIGPIPE, SIG_IGN);
-  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return sys_error("PR_SET_DUMPABLE", errno);
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return sys_error("PR_SET_NO_NEW_PRIVS", errno);
-  return bound(RLIMIT_CORE, 0, "RLIMIT_CORE");
-}
-
 Status become(const UserIds& user) {
   if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
       ::setresuid(user.uid, user.uid, user.uid) != 0) {

@@ -17,8 +17,6 @@ struct Confinement {
   bool ports_limited = false;  // connecting is held to the policy's ports (Landlock ABI 4)
 };
 
-// Nobody may trace or dump this process, and nothing that it could start would gain rights.
-Status harden_process();
 // Drops root and every group for `user`; the death with the parent is arranged again.
 Status become(const UserIds& user);
 // Bounds, capabilities, Landlock and the system-call filter, in this order; nothing can be undone. `filter`

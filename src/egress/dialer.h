@@ -25,7 +25,7 @@ struct DialTarget {
 
 class Dialer {
  public:
-  Dialer(NameClient* names, DialTarget target) : names_(names), target_(std::move(target)) {}
+  Dialer(Names* names, DialTarget target) : names_(names), target_(std::move(target)) {}
   const DialTarget& target() const { return target_; }
 
   // Connects `stream`. Whoever sets `*cancelled` closes the stream too. The first call resolves; later ones
@@ -36,7 +36,7 @@ class Dialer {
   using Endpoint = boost::asio::ip::tcp::endpoint;
   boost::asio::awaitable<VendorFailure> resolve();
 
-  NameClient* names_;
+  Names* names_;
   DialTarget target_;
   std::vector<Endpoint> pinned_;
 };

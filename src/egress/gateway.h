@@ -14,19 +14,11 @@
 #include "base/result.h"
 #include "contract/invocation.h"
 #include "egress/confine.h"
+#include "egress/credential.h"
+#include "egress/prices.h"
 #include "egress/transport.h"
 
 namespace cofferdam::egress {
-
-// What the credential is, and with it where and how it is sent.
-enum class CredentialKind {
-  anthropic_api_key,  // x-api-key
-  anthropic_oauth,    // Authorization: Bearer, with the beta flag that goes with it
-  openai_api_key,     // Authorization: Bearer
-  chatgpt,            // {"access_token":"..","account_id":".."}; the ChatGPT backend instead of the API
-  bearer,             // Authorization: Bearer, to an internal model gateway that speaks the vendor's API
-};
-const char* credential_kind_name(CredentialKind kind);
 
 // One policy per attempt, read once by the gateway.
 struct GatewayPolicy {
@@ -38,6 +30,11 @@ struct GatewayPolicy {
   std::vector<std::string> vendor_tools = {};  // server-side tools that the user has opted in to
   std::uint64_t max_requests = 0;
   std::uint64_t max_tokens = 0;  // ceiling of max_tokens in one request
+  // Budgets of the whole attempt; 0: not limited.
+  std::uint64_t total_tokens = 0;
+  std::uint64_t max_cost_micros = 0;
+  std::uint64_t max_parallel = 0;
+  std::optional<ModelPrice> price = {};  // of the models; none: what they cost is not known
   // Whom the gateway becomes, without any group, before it accepts anything; for a supervisor that is root.
   std::optional<UserIds> run_as = {};
   TransportPolicy transport = {};
@@ -52,25 +49,30 @@ struct GatewayEvent {
   std::string path;  // printable, bounded
   std::string rule;  // the route that allowed it, or the rule that denied it
   bool denied = false;
-  bool limit = false;  // denied because the request budget is used up
+  bool limit = false;  // denied because a budget is used up; the rule is the budget's name
   int status = 0;      // as answered to the box
   std::uint64_t request_bytes = 0;
   std::uint64_t response_bytes = 0;
   std::uint64_t took_ms = 0;
-  std::uint64_t input_tokens = 0;  // from the vendor's usage fields, if seen
+  std::uint64_t input_tokens = 0;  // from the vendor's usage fields, if seen; the cache's are part of it
   std::uint64_t output_tokens = 0;
+  std::uint64_t cache_read_tokens = 0;
+  std::uint64_t cache_write_tokens = 0;
+  std::uint64_t cost_micros = 0;  // by the policy's price
+  std::string retry_after;        // as the vendor said it
 };
 Result<GatewayEvent> decode_gateway_event(std::string_view line);
 std::string encode_gateway_event(const GatewayEvent& event);
 
 class Gateway {
  public:
-  // Starts `program internal-gateway`; the credential goes over a pipe, never through argv or environment.
-  // Returns when the gateway has said that it is ready, or with the reason why it is not (bad CA bundle,
-  // malformed upstream). `tunnels` is a second listener, for the policy's destinations; without any it is not
-  // used. Starts `program internal-resolver` too, if the policy names a host that is not an address.
-  static Result<Gateway> start(const std::string& program, const GatewayPolicy& policy,
-                               const std::string& credential, UniqueFd listener, UniqueFd tunnels = {});
+  // Starts `program internal-gateway`; the credentials come from the broker, over `broker`, and never through
+  // argv, environment or this process. Returns when the gateway has said that it is ready, or with the reason
+  // why it is not (bad CA bundle, malformed upstream). `tunnels` is a second listener, for the policy's
+  // destinations; without any it is not used. Starts `program internal-resolver` too, if the policy names a
+  // host that is not an address.
+  static Result<Gateway> start(const std::string& program, const GatewayPolicy& policy, UniqueFd broker,
+                               UniqueFd listener, UniqueFd tunnels = {});
   int events_fd() const { return events_.get(); }  // NDJSON lines of GatewayEvent; readable, end: it died
   Child& process() { return child_; }
   // What the gateway has given away; on record because the kernel decides about a part of it.

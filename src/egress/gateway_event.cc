@@ -15,6 +15,7 @@ using contract::kMaxJsonInteger;
 constexpr std::size_t kMaxMethod = 32;
 constexpr std::size_t kMaxPath = 512;
 constexpr std::size_t kMaxRule = 256;
+constexpr std::size_t kMaxRetryAfter = 64;
 constexpr std::size_t kMaxLine = 8192;
 
 }  // namespace
@@ -30,7 +31,11 @@ std::string encode_gateway_event(const GatewayEvent& event) {
                                   {"response_bytes", json_count(event.response_bytes)},
                                   {"took_ms", json_count(event.took_ms)},
                                   {"input_tokens", json_count(event.input_tokens)},
-                                  {"output_tokens", json_count(event.output_tokens)}});
+                                  {"output_tokens", json_count(event.output_tokens)},
+                                  {"cache_read_tokens", json_count(event.cache_read_tokens)},
+                                  {"cache_write_tokens", json_count(event.cache_write_tokens)},
+                                  {"cost_micros", json_count(event.cost_micros)},
+                                  {"retry_after", json_text(event.retry_after, kMaxRetryAfter)}});
 }
 
 Result<GatewayEvent> decode_gateway_event(std::string_view line) {
@@ -49,6 +54,10 @@ Result<GatewayEvent> decode_gateway_event(std::string_view line) {
   event.took_ms = in.integer("took_ms", 0, kMaxJsonInteger);
   event.input_tokens = in.integer("input_tokens", 0, kMaxJsonInteger);
   event.output_tokens = in.integer("output_tokens", 0, kMaxJsonInteger);
+  event.cache_read_tokens = in.integer("cache_read_tokens", 0, kMaxJsonInteger);
+  event.cache_write_tokens = in.integer("cache_write_tokens", 0, kMaxJsonInteger);
+  event.cost_micros = in.integer("cost_micros", 0, kMaxJsonInteger);
+  event.retry_after = in.text("retry_after", {0, kMaxRetryAfter});
   in.finish();
   if (fault.failed()) return fault.error().with("gateway event");
   return event;

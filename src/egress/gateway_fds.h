@@ -3,12 +3,13 @@
 
 namespace cofferdam::egress {
 
-inline constexpr int kSetupFd = 3;     // policy and credential, read to the end
+inline constexpr int kSetupFd = 3;     // the policy, read to the end
 inline constexpr int kListenerFd = 4;  // the vendor's listener in the box
 inline constexpr int kEventsFd = 5;    // written
 inline constexpr int kFilterFd = 6;    // the system-call filter, read to the end
-inline constexpr int kNamesFd = 7;     // towards the resolver; absent when no name is needed
-inline constexpr int kTunnelFd = 8;    // the allow-list's listener in the box; absent without destinations
+inline constexpr int kBrokerFd = 7;    // towards the broker
+inline constexpr int kNamesFd = 8;     // towards the resolver; absent when no name is needed
+inline constexpr int kTunnelFd = 9;    // the allow-list's listener in the box; absent without destinations
 inline constexpr int kLastFd = kTunnelFd;
 
 }  // namespace cofferdam::egress

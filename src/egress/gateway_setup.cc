@@ -1,7 +1,6 @@
 #include "egress/gateway_setup.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <set>
 #include <utility>
@@ -18,11 +17,8 @@ namespace {
 
 using contract::Json;
 using contract::kMaxJsonInteger;
+using contract::kMaxPrice;
 using contract::Vendor;
-
-// In the order of the enumeration.
-constexpr std::array<const char*, 5> kKindNames = {"anthropic-api-key", "anthropic-oauth", "openai-api-key",
-                                                   "chatgpt", "bearer"};
 
 // What cannot be meant is refused before anything starts, not request by request.
 Status check_meaning(const GatewayPolicy& policy) {
@@ -30,6 +26,9 @@ Status check_meaning(const GatewayPolicy& policy) {
     return make_error(Code::config, std::string("a credential of the kind ") +
                                         credential_kind_name(policy.credential_kind) + " is none of " +
                                         contract::vendor_name(policy.vendor) + "'s");
+  }
+  if (policy.max_cost_micros > 0 && !policy.price.has_value()) {
+    return make_error(Code::config, "a limit of cost needs a price");
   }
   std::vector<std::string> known;
   if (const BodyTable* table = body_table(policy.vendor)) {
@@ -43,20 +42,45 @@ Status check_meaning(const GatewayPolicy& policy) {
   return {};
 }
 
-Result<GatewayPolicy> decode_policy(std::string_view line) {
-  TRY(Json json, contract::parse_json(line, kMaxSetupBytes));
+Json price_json(const std::optional<ModelPrice>& price) {
+  if (!price.has_value()) return nullptr;
+  return {{"input", price->input},
+          {"output", price->output},
+          {"cache_read", price->cache_read},
+          {"cache_write", price->cache_write},
+          {"cache_write_1h", price->cache_write_1h}};
+}
+
+ModelPrice read_price(contract::ObjectReader in) {
+  ModelPrice price;
+  price.input = in.integer("input", 0, kMaxPrice);
+  price.output = in.integer("output", 0, kMaxPrice);
+  price.cache_read = in.integer("cache_read", 0, kMaxPrice);
+  price.cache_write = in.integer("cache_write", 0, kMaxPrice);
+  price.cache_write_1h = in.integer("cache_write_1h", 0, kMaxPrice);
+  in.finish();
+  return price;
+}
+
+Result<GatewayPolicy> decode_policy(std::string_view bytes) {
+  TRY(Json json, contract::parse_json(bytes, kMaxSetupBytes));
   contract::JsonFault fault;
   contract::ObjectReader in(json, "$", &fault);
   GatewayPolicy policy;
   policy.vendor = static_cast<Vendor>(in.choice("vendor", {"none", "anthropic", "openai"}));
-  policy.credential_kind = static_cast<CredentialKind>(
-      in.choice("credential_kind", std::vector<std::string>(kKindNames.begin(), kKindNames.end())));
+  auto kind = credential_kind_from_name(in.text("credential_kind", {1, 64}));
+  if (!kind.has_value()) in.fail("credential_kind", "is no kind of credential");
+  policy.credential_kind = kind.value_or(CredentialKind::anthropic_api_key);
   policy.upstream = in.text("upstream", {1, 512});
   policy.ca_bundle = in.text("ca_bundle", {0, 4096});
   policy.models = in.texts("models", 0, 64, {1, 256});
   policy.vendor_tools = in.texts("vendor_tools", 0, 64, {1, 64});
   policy.max_requests = in.integer("max_requests", 0, kMaxJsonInteger);
   policy.max_tokens = in.integer("max_tokens", 1, kMaxJsonInteger);
+  policy.total_tokens = in.integer("total_tokens", 0, kMaxJsonInteger);
+  policy.max_cost_micros = in.integer("max_cost_micros", 0, kMaxJsonInteger);
+  policy.max_parallel = in.integer("max_parallel", 0, kMaxJsonInteger);
+  if (auto price = in.maybe_object("price", contract::Absent::only_null)) policy.price = read_price(*price);
   if (auto user = in.maybe_object("run_as", contract::Absent::only_null)) {
     UserIds ids;
     ids.uid = static_cast<uid_t>(user->integer("uid", 1, INT32_MAX));
@@ -92,10 +116,6 @@ Status check_destinations(const TransportPolicy& transport) {
 
 }  // namespace
 
-const char* credential_kind_name(CredentialKind kind) {
-  return kKindNames.at(static_cast<std::size_t>(kind));
-}
-
 Result<std::vector<std::string>> hosts_to_resolve(const GatewayPolicy& policy) {
   std::vector<std::string> hosts;
   TRY(Origin first,
@@ -112,7 +132,7 @@ std::vector<std::uint16_t> ports_to_reach(const GatewaySetup& setup) {
   return ports;
 }
 
-Result<Secret> encode_setup(const GatewayPolicy& policy, const std::string& credential) {
+Result<std::string> encode_setup(const GatewayPolicy& policy) {
   Json json = {{"vendor", contract::vendor_name(policy.vendor)},
                {"credential_kind", credential_kind_name(policy.credential_kind)},
                {"upstream", contract::json_text(policy.upstream, 512)},
@@ -121,32 +141,29 @@ Result<Secret> encode_setup(const GatewayPolicy& policy, const std::string& cred
                {"vendor_tools", policy.vendor_tools},
                {"max_requests", contract::json_count(policy.max_requests)},
                {"max_tokens", contract::json_count(policy.max_tokens)},
+               {"total_tokens", contract::json_count(policy.total_tokens)},
+               {"max_cost_micros", contract::json_count(policy.max_cost_micros)},
+               {"max_parallel", contract::json_count(policy.max_parallel)},
+               {"price", price_json(policy.price)},
                {"run_as", nullptr},
                {"transport", encode_transport(policy.transport)}};
   if (policy.run_as.has_value()) json["run_as"] = {{"uid", policy.run_as->uid}, {"gid", policy.run_as->gid}};
-  std::string text = contract::canonical(json) + "\n";
-  if (text.size() + credential.size() > kMaxSetupBytes) {
+  std::string text = contract::canonical(json);
+  if (text.size() > kMaxSetupBytes) {
     return make_error(Code::config, "the gateway's policy is too large", "name fewer models");
   }
-  text.reserve(text.size() + credential.size());
-  text += credential;
-  Secret out(text);
-  wipe_string(&text);
-  return out;
+  return text;
 }
 
 Result<GatewaySetup> decode_setup(std::string_view bytes) {
-  std::size_t end = bytes.find('\n');
-  if (end == std::string_view::npos) return make_error(Code::protocol, "the gateway's policy is incomplete");
   GatewaySetup setup;
-  TRY(setup.policy, decode_policy(bytes.substr(0, end)));
+  TRY(setup.policy, decode_policy(bytes));
   TRY(setup.origin, parse_origin(setup.policy.upstream));
   if (!setup.policy.transport.proxy.empty()) {
     TRY(setup.proxy, parse_proxy(setup.policy.transport.proxy));
   }
   TRY_VOID(check_meaning(setup.policy));
   TRY_VOID(check_destinations(setup.policy.transport));
-  TRY(setup.credential, credential_lines(setup.policy.credential_kind, bytes.substr(end + 1)));
   return setup;
 }
 

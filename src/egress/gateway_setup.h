@@ -1,6 +1,4 @@
-// What the supervisor hands to the gateway over descriptor 3, once: one line of JSON with the policy, then
-// the bytes of the credential up to the end. The credential is kept out of the JSON so that no parser copies
-// it around.
+// What the supervisor hands to the gateway over descriptor 3, once: the policy as JSON.
 #pragma once
 
 #include <optional>
@@ -11,7 +9,6 @@
 #include "base/result.h"
 #include "egress/gateway.h"
 #include "egress/origin.h"
-#include "egress/secret.h"
 
 namespace cofferdam::egress {
 
@@ -21,15 +18,14 @@ struct GatewaySetup {
   GatewayPolicy policy;
   Origin origin;
   std::optional<Origin> proxy;
-  Secret credential;  // as credential_lines() writes it
 };
 
 // Every host that has to be looked up, and every port that is connected to.
 Result<std::vector<std::string>> hosts_to_resolve(const GatewayPolicy& policy);
 std::vector<std::uint16_t> ports_to_reach(const GatewaySetup& setup);
 
-// Code::config for a malformed upstream, an empty or unusable credential, or an absurd ceiling.
-Result<Secret> encode_setup(const GatewayPolicy& policy, const std::string& credential);
+// Code::config for a malformed upstream, a tool that cannot be opted in to, or an absurd ceiling.
+Result<std::string> encode_setup(const GatewayPolicy& policy);
 Result<GatewaySetup> decode_setup(std::string_view bytes);
 
 }  // namespace cofferdam::egress

@@ -131,51 +131,6 @@ std::string joined_flags(const GatewayPolicy& policy, const RequestHead& head, s
   return join(out, ",");
 }
 
-Status check_plain(std::string_view text) {
-  if (text.empty()) return make_error(Code::config, "the vendor's credential is empty");
-  bool plain = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
-  if (plain && text.size() <= 8192) return {};
-  return make_error(Code::config, "the vendor's credential has bytes that cannot stand in a header",
-                    "look for white space or a line break at its end");
-}
-
-Result<Secret> one_line(std::string_view field, std::string_view value) {
-  TRY_VOID(check_plain(value));
-  std::string text;
-  text.reserve(field.size() + value.size() + 2);
-  text.append(field).append(value).append("\r\n");
-  Secret out(text);
-  wipe_string(&text);
-  return out;
-}
-
-// The parser's own copies are gone with it, unwiped; the ones that we can reach are not left behind.
-Result<Secret> chatgpt_lines(std::string_view credential) {
-  auto json = contract::parse_json(credential, 16U << 10U);
-  const Error malformed = make_error(Code::config, "the ChatGPT login is not what it should be",
-                                     "it has access_token and account_id, as text, and nothing else");
-  if (!json || !json->is_object() || json->size() != 2) return malformed;
-  auto token = json->find("access_token");
-  auto account = json->find("account_id");
-  if (token == json->end() || account == json->end() || !token->is_string() || !account->is_string()) {
-    return malformed;
-  }
-  auto& token_text = token->get_ref<std::string&>();
-  auto& account_text = account->get_ref<std::string&>();
-  Status usable = check_plain(token_text);
-  if (usable) usable = check_plain(account_text);
-  std::string text;
-  text.reserve(token_text.size() + account_text.size() + 64);
-  text.append("authorization: Bearer ").append(token_text);
-  text.append("\r\nchatgpt-account-id: ").append(account_text).append("\r\n");
-  Secret out(text);
-  wipe_string(&text);
-  wipe_string(&token_text);
-  wipe_string(&account_text);
-  if (!usable) return usable.error();
-  return out;
-}
-
 }  // namespace
 
 std::optional<Decision> decide_fields(const GatewayPolicy& policy, const RequestHead& head) {
@@ -211,24 +166,18 @@ std::vector<HeaderField> vendor_fields(const GatewayPolicy& policy, const Reques
   return out;
 }
 
-Result<Secret> credential_lines(CredentialKind kind, std::string_view credential) {
-  if (kind == CredentialKind::chatgpt) return chatgpt_lines(credential);
-  const bool key = kind == CredentialKind::anthropic_api_key;
-  return one_line(key ? "x-api-key: " : "authorization: Bearer ", credential);
-}
-
 Secret vendor_request_head(const Origin& origin, std::string_view target,
-                           const std::vector<HeaderField>& fields, const Secret& credential,
+                           const std::vector<HeaderField>& fields, const VendorCredential& credential,
                            std::size_t body_bytes) {
   std::string text =
       "POST " + origin.prefix + std::string(target) + " HTTP/1.1\r\nhost: " + origin.authority() + "\r\n";
   for (const HeaderField& field : fields) text += field.name + ": " + field.value + "\r\n";
-  text +=
-      "content-type: application/json\r\naccept-encoding: identity\r\nconnection: close\r\ncontent-length: " +
-      std::to_string(body_bytes) + "\r\n";
+  text += "content-type: application/json\r\naccept-encoding: identity\r\ncontent-length: " +
+          std::to_string(body_bytes) + "\r\n";
   // Reserved before the credential goes in: growth would leave a copy behind.
-  text.reserve(text.size() + credential.view().size() + 8);
-  text.append(credential.view()).append("\r\n");
+  text.reserve(text.size() + header_bytes(credential) + 2);
+  append_credential(credential, &text);
+  text.append("\r\n");
   Secret out(text);
   wipe_string(&text);
   return out;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "egress/credential.h"
 #include "egress/gateway.h"
 #include "egress/http_head.h"
 #include "egress/origin.h"
@@ -24,13 +24,10 @@ std::optional<Decision> decide_fields(const GatewayPolicy& policy, const Request
 // kind.
 std::vector<HeaderField> vendor_fields(const GatewayPolicy& policy, const RequestHead& head);
 
-// The credential as whole header lines. Code::config when it is empty, cannot stand in a header, or (chatgpt)
-// is not JSON with exactly access_token and account_id.
-Result<Secret> credential_lines(CredentialKind kind, std::string_view credential);
 // The whole head of the vendor's request, the real credential in it; the content type is ours, as the body
-// is. `credential`: see credential_lines().
+// is.
 Secret vendor_request_head(const Origin& origin, std::string_view target,
-                           const std::vector<HeaderField>& fields, const Secret& credential,
+                           const std::vector<HeaderField>& fields, const VendorCredential& credential,
                            std::size_t body_bytes);
 
 // Whether a field of the vendor's answer is shown to the box. `name` in lower case.

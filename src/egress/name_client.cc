@@ -23,6 +23,16 @@ constexpr auto kLookUpLimit = std::chrono::seconds(20);
 
 }  // namespace
 
+asio::awaitable<std::vector<asio::ip::address>> LocalNames::look_up(std::string host) {
+  std::vector<asio::ip::address> out;
+  for (const std::string& text : cofferdam::egress::look_up(host)) {
+    error_code ec;
+    asio::ip::address address = asio::ip::make_address(text, ec);
+    if (!ec) out.push_back(address);
+  }
+  co_return out;
+}
+
 NameClient::NameClient(asio::io_context* context, UniqueFd socket)
     : context_(context), unused_(std::move(socket)), socket_(*context) {}
 

@@ -1,4 +1,5 @@
-// The gateway's side of the resolver: any number of look-ups at a time over one socket.
+// Names become addresses: in the gateway by asking the resolver, any number of look-ups at a time over one
+// socket; in the broker, which has nothing hostile to wait for, by getaddrinfo(3) itself.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -17,7 +18,20 @@
 
 namespace cofferdam::egress {
 
-class NameClient {
+class Names {
+ public:
+  virtual ~Names() = default;
+  // Empty: no such name, or not in time.
+  virtual boost::asio::awaitable<std::vector<boost::asio::ip::address>> look_up(std::string host) = 0;
+};
+
+// Blocks the thread; how long, resolv.conf(5) says.
+class LocalNames final : public Names {
+ public:
+  boost::asio::awaitable<std::vector<boost::asio::ip::address>> look_up(std::string host) override;
+};
+
+class NameClient final : public Names {
  public:
   // Without a socket every look-up is empty: then no name is ever needed.
   NameClient(boost::asio::io_context* context, UniqueFd socket);
@@ -25,8 +39,8 @@ class NameClient {
   NameClient& operator=(const NameClient&) = delete;
   Status start();
 
-  // Empty: no such name, not in time, or the resolver is gone.
-  boost::asio::awaitable<std::vector<boost::asio::ip::address>> look_up(std::string host);
+  // Empty also when the resolver is gone.
+  boost::asio::awaitable<std::vector<boost::asio::ip::address>> look_up(std::string host) override;
 
  private:
   struct Waiter {

@@ -92,7 +92,7 @@ void Relay::release_body() {
 }
 
 asio::awaitable<VendorFailure> Relay::send() {
-  Secret head = vendor_request_head(setup_->origin, request_->target, request_->fields, setup_->credential,
+  Secret head = vendor_request_head(setup_->origin, request_->target, request_->fields, *request_->credential,
                                     request_->body.size());
   std::array<asio::const_buffer, 2> buffers{asio::buffer(head.view()), asio::buffer(request_->body)};
   error_code ec;
@@ -148,6 +148,7 @@ std::string Relay::head_for_client() {
   for (const auto& field : answer) {
     std::string name = lower_name(field);
     std::string value(field.value());
+    if (name == "retry-after" && is_plain_value(value)) exchange.retry_after = value;
     if (response_field_allowed(name) && is_plain_value(value)) head += fmt::format("{}: {}\r\n", name, value);
   }
   auto length = parser_.content_length();

@@ -5,9 +5,11 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "egress/credential.h"
 #include "egress/gateway_setup.h"
 #include "egress/http_head.h"
 #include "egress/upstream.h"
@@ -21,6 +23,7 @@ struct RelayRequest {
   std::string body;                 // released once it has been sent
   bool keep_alive = true;           // whether the box may go on using its connection
   std::function<void()> sent;       // called when the body has been released
+  std::shared_ptr<const VendorCredential> credential;
 };
 
 struct Exchange {
@@ -29,6 +32,7 @@ struct Exchange {
   VendorFailure failure = VendorFailure::none;
   std::uint64_t response_bytes = 0;
   TokenUsage usage;
+  std::string retry_after;  // as the vendor said it; empty: it did not
 };
 
 // `client` is written to only after the vendor's answer has begun; before that, every failure is left to the

@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "contract/json.h"
 #include "egress/confine.h"
+#include "egress/harden.h"
 
 namespace cofferdam::egress {
 namespace {
@@ -43,7 +44,7 @@ Status serve_queries(int socket, const ResolverSetup& setup) {
 }
 
 Status run(int socket) {
-  TRY_VOID(harden_process());
+  TRY_VOID(harden_process(socket));
   TRY(Message first, receive_message(socket, kMaxResolverMessage));
   if (first.closed) return {};
   TRY(ResolverSetup setup, decode_resolver_setup(first.bytes));

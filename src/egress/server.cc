@@ -70,8 +70,9 @@ class Server {
   ~Server() {
     shared_.upstream.reset();
     shared_.names.reset();
+    shared_.tokens.reset();
   }
-  Status prepare(ServerFds* fds);
+  Status prepare(ServerInput* input);
   // Nothing hostile is read before this.
   Status lock_down(const GatewayHooks& hooks, const std::string& filter);
   Status run();
@@ -119,18 +120,19 @@ Status Server::listen(UniqueFd listener, tcp::acceptor* acceptor) {
   return {};
 }
 
-Status Server::prepare(ServerFds* fds) {
-  shared_.names = std::make_unique<NameClient>(&context_, std::move(fds->names));
+Status Server::prepare(ServerInput* input) {
+  shared_.names = std::make_unique<NameClient>(&context_, std::move(input->names));
   TRY_VOID(shared_.names->start());
   TRY(shared_.upstream, Upstream::create(&context_, shared_.names.get(), *setup_));
+  TRY(shared_.tokens, TokenStore::create(&context_, std::move(input->credential), std::move(input->broker)));
   shared_.setup = setup_;
   shared_.record = [this](const GatewayEvent& event) {
     Status written = write_line(events_fd_, encode_gateway_event(event));
     if (!written) end(std::move(written));
   };
-  TRY_VOID(listen(std::move(fds->listener), &acceptor_));
-  if (fds->tunnels.valid()) {
-    TRY_VOID(listen(std::move(fds->tunnels), &tunnel_acceptor_));
+  TRY_VOID(listen(std::move(input->listener), &acceptor_));
+  if (input->tunnels.valid()) {
+    TRY_VOID(listen(std::move(input->tunnels), &tunnel_acceptor_));
     tunnels_.emplace(&context_, setup_, shared_.names.get(), &shared_.record);
   }
   error_code ec;
@@ -206,6 +208,7 @@ void Server::stop() {
   acceptor_.close(ignored);
   tunnel_acceptor_.close(ignored);
   events_.close(ignored);
+  shared_.tokens->close();
   shared_.when_empty = [this] { stop_if_empty(); };
   if (tunnels_.has_value()) tunnels_->when_empty = shared_.when_empty;
   stop_if_empty();
@@ -253,10 +256,10 @@ Status Server::run() {
 
 }  // namespace
 
-Status serve(const GatewaySetup& setup, const GatewayHooks& hooks, ServerFds fds) {
-  Server server(setup, fds.events);
-  TRY_VOID(server.prepare(&fds));
-  TRY_VOID(server.lock_down(hooks, fds.filter));
+Status serve(const GatewaySetup& setup, const GatewayHooks& hooks, ServerInput input) {
+  Server server(setup, input.events_fd);
+  TRY_VOID(server.prepare(&input));
+  TRY_VOID(server.lock_down(hooks, input.filter));
   return server.run();
 }
 

@@ -5,21 +5,25 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "egress/credential.h"
 #include "egress/gateway_setup.h"
 
 namespace cofferdam::egress {
 
-struct ServerFds {
+// What gateway_main() has taken over from the supervisor and the broker.
+struct ServerInput {
   UniqueFd listener;
-  UniqueFd names;      // towards the resolver; may be invalid
-  UniqueFd tunnels;    // the allow-list's listener; may be invalid
-  int events = -1;     // borrowed
-  std::string filter;  // system calls, compiled
+  UniqueFd broker;              // its socket
+  UniqueFd names;               // towards the resolver; may be invalid
+  UniqueFd tunnels;             // the allow-list's listener; may be invalid
+  int events_fd = -1;           // borrowed
+  std::string filter;           // system calls, compiled
+  VendorCredential credential;  // the broker's first word
 };
 
-// Confines the process, writes {"ready":true,...} to `events`, serves, and returns on SIGTERM once every
+// Confines the process, writes {"ready":true,...} to `events_fd`, serves, and returns on SIGTERM once every
 // request in flight is on record. An error before that line says why it cannot serve; one after it, that the
 // events can no longer be written.
-Status serve(const GatewaySetup& setup, const GatewayHooks& hooks, ServerFds fds);
+Status serve(const GatewaySetup& setup, const GatewayHooks& hooks, ServerInput input);
 
 }  // namespace cofferdam::egress

@@ -159,10 +159,13 @@ asio::awaitable<Session::Next> Session::serve_relayed(Request* request) {
   BodyVerdict verdict = judge_body(shared_->setup->policy, request->body);
   request->body = std::string();
   Decision decision = std::move(verdict.decision);
-  if (decision.action != Action::deny) decision = decide_budget(shared_->setup->policy, shared_->requests);
+  if (decision.action != Action::deny) {
+    decision = decide_spending(shared_->setup->policy, shared_->spent, shared_->in_flight);
+  }
   if (decision.action == Action::deny)
     co_return co_await refuse(request, std::move(decision), request->head.keep_alive);
-  ++shared_->requests;
+  ++shared_->spent.requests;
+  ++shared_->in_flight;
   co_return co_await exchange(request, std::move(verdict.body), verdict.max_tokens_lowered);
 }
 
@@ -214,7 +217,7 @@ asio::awaitable<HttpRefusal> Session::read_chunked(Request* request) {
 asio::awaitable<Session::Next> Session::refuse(Request* request, Decision decision, bool keep_alive) {
   request->event.denied = true;
   request->event.limit = decision.limit;
-  std::string body = denial_body(decision);
+  std::string body = decision.status == 429 ? parallel_body() : denial_body(decision);
   request->event.response_bytes = body.size();
   record(request, decision.rule, decision.status);
   co_return co_await answer(request, decision.status, body, keep_alive);
@@ -248,11 +251,20 @@ asio::awaitable<void> Session::watch(std::shared_ptr<Watch> watch) {
 }
 
 asio::awaitable<Session::Next> Session::exchange(Request* request, std::string body, bool lowered) {
+  TokenStore::Handle credential = co_await shared_->tokens->current();
+  // Routes, flags and bodies were decided for one kind: the user's login may have become another account.
+  const bool fits = credential && credential->kind == shared_->setup->policy.credential_kind;
+  if (!fits) {
+    --shared_->in_flight;
+    const char* rule = credential ? "login changed" : "login expired";
+    co_return co_await refuse(request, deny(rule), request->head.keep_alive);
+  }
   RelayRequest relayed{request->route.target,
                        vendor_fields(shared_->setup->policy, request->head),
                        std::move(body),
                        request->head.keep_alive,
-                       {}};
+                       {},
+                       credential};
   request->lease.resize(relayed.body.size());
   relayed.sent = [request] { request->lease.resize(0); };
   Call call;
@@ -269,10 +281,28 @@ asio::awaitable<Session::Next> Session::exchange(Request* request, std::string b
   Exchange result = co_await relay(&client_, shared_->upstream.get(), shared_->setup, &relayed, &call);
   over->over = true;
   call_ = nullptr;
+  --shared_->in_flight;
+  // The answer goes through as it is; what asks next gets a newer credential if there is one.
+  if (result.status == 401) shared_->tokens->rejected(credential->seq);
   error_code ignored;
   if (client_.socket().is_open())
     client_.socket().cancel(ignored);  // the watcher's wait; nothing else is pending
   co_return co_await close_exchange(request, &result, lowered);
+}
+
+// What the vendor counted, on record and against the budgets.
+void Session::account(Request* request, const Exchange& exchange) {
+  GatewayEvent& event = request->event;
+  event.response_bytes = exchange.response_bytes;
+  event.retry_after = exchange.retry_after;
+  event.input_tokens = exchange.usage.input;
+  event.output_tokens = exchange.usage.output;
+  event.cache_read_tokens = exchange.usage.cache_read;
+  event.cache_write_tokens = exchange.usage.cache_write;
+  const auto& price = shared_->setup->policy.price;
+  if (price.has_value()) event.cost_micros = cost_micros(*price, exchange.usage);
+  shared_->spent.tokens += event.input_tokens + event.output_tokens;
+  shared_->spent.cost_micros += event.cost_micros;
 }
 
 asio::awaitable<Session::Next> Session::close_exchange(Request* request, const Exchange* exchange,
@@ -284,9 +314,7 @@ asio::awaitable<Session::Next> Session::close_exchange(Request* request, const E
     notes += failure_name(exchange->failure);
   }
   if (!notes.empty()) rule += " (" + notes + ")";
-  request->event.response_bytes = exchange->response_bytes;
-  request->event.input_tokens = exchange->usage.input;
-  request->event.output_tokens = exchange->usage.output;
+  account(request, *exchange);
   if (exchange->complete) {
     record(request, std::move(rule), exchange->status);
     co_return request->head.keep_alive ? Next::again : Next::close;

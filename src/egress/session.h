@@ -12,12 +12,14 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "egress/budget.h"
 #include "egress/gateway.h"
 #include "egress/gateway_setup.h"
 #include "egress/http_head.h"
 #include "egress/name_client.h"
 #include "egress/policy.h"
 #include "egress/relay.h"
+#include "egress/token_store.h"
 #include "egress/upstream.h"
 
 namespace cofferdam::egress {
@@ -30,7 +32,9 @@ struct Shared {
   std::unique_ptr<NameClient> names;
   std::unique_ptr<Upstream> upstream;
   std::function<void(const GatewayEvent&)> record;
-  std::uint64_t requests = 0;  // allowed so far, against the budget
+  std::unique_ptr<TokenStore> tokens;
+  Spent spent;
+  std::size_t in_flight = 0;   // requests at the vendor
   std::size_t body_bytes = 0;  // of request bodies in memory
   std::unordered_set<Session*> sessions;
   std::function<void()> when_empty;  // called when the last session has ended; may be empty
@@ -76,6 +80,7 @@ class Session : public std::enable_shared_from_this<Session> {
   boost::asio::awaitable<Next> refuse(Request* request, Decision decision, bool keep_alive);
   boost::asio::awaitable<Next> answer(Request* request, int status, std::string_view body, bool keep_alive);
   boost::asio::awaitable<Next> exchange(Request* request, std::string body, bool lowered);
+  void account(Request* request, const Exchange& exchange);
   boost::asio::awaitable<Next> close_exchange(Request* request, const Exchange* exchange, bool lowered);
   boost::asio::awaitable<void> watch(std::shared_ptr<Watch> watch);
   boost::asio::awaitable<void> linger();

@@ -319,7 +319,7 @@ asio::awaitable<void> Tunnel::run() {
   co_await serve(parsed.head);
 }
 
-TunnelHub::TunnelHub(asio::io_context* context, const GatewaySetup* setup, NameClient* names,
+TunnelHub::TunnelHub(asio::io_context* context, const GatewaySetup* setup, Names* names,
                      const std::function<void(const GatewayEvent&)>* record)
     : context_(context), setup_(setup), record_(record) {
   for (const Destination& destination : setup->policy.transport.destinations) {

@@ -27,7 +27,7 @@ class Tunnel;
 class TunnelHub {
  public:
   // `setup`, `names` and `record` outlive it.
-  TunnelHub(boost::asio::io_context* context, const GatewaySetup* setup, NameClient* names,
+  TunnelHub(boost::asio::io_context* context, const GatewaySetup* setup, Names* names,
             const std::function<void(const GatewayEvent&)>* record);
 
   bool empty() const { return tunnels_.empty(); }

@@ -46,14 +46,14 @@ void Call::cancel() {
   if (stream_) stream_->next_layer().close();
 }
 
-Upstream::Upstream(asio::io_context* context, NameClient* names, const GatewaySetup& setup)
+Upstream::Upstream(asio::io_context* context, Names* names, const GatewaySetup& setup)
     : context_(context),
       setup_(&setup),
       tls_(asio::ssl::context::tls_client),
       dialer_(names, dial_target(setup)),
       expiry_(*context) {}
 
-Result<std::unique_ptr<Upstream>> Upstream::create(asio::io_context* context, NameClient* names,
+Result<std::unique_ptr<Upstream>> Upstream::create(asio::io_context* context, Names* names,
                                                    const GatewaySetup& setup) {
   std::unique_ptr<Upstream> out(new Upstream(context, names, setup));
   TRY_VOID(prepare_trust(out->tls_.native_handle(), setup.policy.ca_bundle,

@@ -40,7 +40,7 @@ class Call {
 class Upstream {
  public:
   // Code::config when a CA bundle cannot be read or holds no certificate. `names` and `setup` outlive it.
-  static Result<std::unique_ptr<Upstream>> create(boost::asio::io_context* context, NameClient* names,
+  static Result<std::unique_ptr<Upstream>> create(boost::asio::io_context* context, Names* names,
                                                   const GatewaySetup& setup);
 
   // Connects `call` with a verified session: one that is kept, unless `fresh`, or a new one.
@@ -55,7 +55,7 @@ class Upstream {
     std::unique_ptr<TlsStream> stream;
     Clock::time_point until;
   };
-  Upstream(boost::asio::io_context* context, NameClient* names, const GatewaySetup& setup);
+  Upstream(boost::asio::io_context* context, Names* names, const GatewaySetup& setup);
   Status name_peer(TlsStream* stream) const;
   bool take_idle(Call* call);
   void drop_expired();

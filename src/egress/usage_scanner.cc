@@ -1,5 +1,7 @@
 #include "egress/usage_scanner.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "contract/json.h"
 
@@ -35,11 +37,16 @@ constexpr Holder kHolders[] = {{"message_start", "message"},
 void take(const Json& holder, TokenUsage* into) {
   auto usage = holder.find("usage");
   if (usage == holder.end() || !usage->is_object()) return;
-  std::uint64_t input = count_of(*usage, "input_tokens") + count_of(*usage, "cache_creation_input_tokens") +
-                        count_of(*usage, "cache_read_input_tokens");
-  std::uint64_t output = count_of(*usage, "output_tokens");
-  if (input > into->input) into->input = input;
-  if (output > into->output) into->output = output;
+  const std::uint64_t written = count_of(*usage, "cache_creation_input_tokens");
+  const std::uint64_t read = count_of(*usage, "cache_read_input_tokens");
+  const auto raise = [](std::uint64_t* known, std::uint64_t count) { *known = std::max(*known, count); };
+  raise(&into->input, count_of(*usage, "input_tokens") + written + read);
+  raise(&into->output, count_of(*usage, "output_tokens"));
+  raise(&into->cache_read, read);
+  raise(&into->cache_write, written);
+  auto kinds = usage->find("cache_creation");
+  if (kinds == usage->end() || !kinds->is_object()) return;
+  raise(&into->cache_write_1h, count_of(*kinds, "ephemeral_1h_input_tokens"));
 }
 
 }  // namespace

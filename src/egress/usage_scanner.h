@@ -11,6 +11,10 @@ namespace cofferdam::egress {
 struct TokenUsage {
   std::uint64_t input = 0;  // with what was written to and read from the cache
   std::uint64_t output = 0;
+  // Parts of the input.
+  std::uint64_t cache_read = 0;
+  std::uint64_t cache_write = 0;
+  std::uint64_t cache_write_1h = 0;  // the part of it that is kept for an hour
 };
 
 // Incremental and bounded: longer lines, and longer answers in one piece, are passed over.

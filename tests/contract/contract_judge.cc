@@ -13,11 +13,13 @@ namespace cofferdam::testing {
 namespace {
 
 // Documents that together hold every key; the mutants of all would take the judges minutes.
-constexpr std::array<const char*, 7> kMutated{
-    "invocation/valid/claude-full.json", "invocation/valid/codex-full.json",
-    "invocation/valid/command-with-egress.json",
-    "event/valid/nested-data.json",      "result/valid/completed.json",
-    "result/valid/cancelled.json",       "plan-answer/valid/typical.json"};
+constexpr std::array<const char*, 7> kMutated{"invocation/valid/claude-full.json",
+                                              "invocation/valid/codex-full.json",
+                                              "invocation/valid/command-with-egress.json",
+                                              "event/valid/nested-data.json",
+                                              "result/valid/completed.json",
+                                              "result/valid/cancelled.json",
+                                              "plan-answer/valid/typical.json"};
 constexpr std::size_t kPairs = 150;
 
 bool is_mutated(const Fixture& fixture) {

@@ -32,15 +32,18 @@ void EndToEnd::expect_clean() const {
   EXPECT_EQ(*mounts, mounts_before_) << "mounts are left behind";
 }
 
-void EndToEnd::use_standin(const std::string& script) {
-  auto standin = Standin::start(world_->root() + "/standin", script);
+void EndToEnd::use_standin(const std::string& script, const char* key, const std::string& more_config) {
+  auto standin = Standin::start(world_->root() + "/standin", script, key);
   ASSERT_TRUE(standin) << standin.error().line();
   standin_.emplace(std::move(*standin));
   const std::string place =
       "upstream = \"" + standin_->url() + "\"\nca_bundle = \"" + standin_->ca_file() + "\"\n";
-  world_->write(world_->config(), "[vendors.anthropic]\n" + place + "[vendors.openai]\n" + place);
-  world_->extra_env = {std::string("ANTHROPIC_API_KEY=") + kTestKey,
-                       std::string("OPENAI_API_KEY=") + kTestKey};
+  world_->write(world_->config(),
+                "[vendors.openai]\n" + place + "[vendors.anthropic]\n" + place + more_config);
+  if (key == std::string_view(kTestKey)) {
+    world_->extra_env = {std::string("ANTHROPIC_API_KEY=") + kTestKey,
+                         std::string("OPENAI_API_KEY=") + kTestKey};
+  }
 }
 
 std::string EndToEnd::script_file(const std::string& name) {

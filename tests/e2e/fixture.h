@@ -22,7 +22,9 @@ class EndToEnd : public ::testing::TestWithParam<User> {
   World& mutable_world() { return *world_; }
 
   // Starts the stand-in with this script and points the user's configuration at it.
-  void use_standin(const std::string& script);
+  // It accepts `key` alone, which the configuration's source of credentials is left to find.
+  void use_standin(const std::string& script, const char* key = kTestKey,
+                   const std::string& more_config = {});
   // The script of tests/standin/scripts.
   static std::string script_file(const std::string& name);
   const Standin& standin() const { return *standin_; }

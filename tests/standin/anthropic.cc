@@ -194,9 +194,12 @@ class AnthropicApi final : public VendorApi {
   }
 
  private:
+  // A key by itself; a login as a bearer, and only with its beta flag.
   bool authorised(const Request& request) const {
     if (expected_key_.empty() || request.header("x-api-key") == expected_key_) return true;
-    return tokens_ != nullptr && tokens_->accepts(bearer_of(request));
+    if (request.header("anthropic-beta").find("oauth-2025-04-20") == std::string_view::npos) return false;
+    const auto bearer = bearer_of(request);
+    return bearer == expected_key_ || (tokens_ != nullptr && tokens_->accepts(bearer));
   }
 
   static bool refuse(Exchange& exchange, unsigned status, const std::string& type,

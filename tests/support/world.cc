@@ -223,7 +223,7 @@ std::vector<int> processes_with(const std::string& marker) {
   return found;
 }
 
-Result<Standin> Standin::start(const std::string& folder, const std::string& script) {
+Result<Standin> Standin::start(const std::string& folder, const std::string& script, const char* key) {
   TRY_VOID(make_dirs(folder, 0755));
   TRY_VOID(write_file_atomic(folder + "/script.json", script, 0644));
   SpawnOptions options;
@@ -238,7 +238,7 @@ Result<Standin> Standin::start(const std::string& folder, const std::string& scr
                   "--ca-out",
                   folder + "/ca.pem",
                   "--expect-key",
-                  kTestKey};
+                  key};
   TRY(Child child, spawn(options));
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!exists(folder + "/ready.json")) {

@@ -75,11 +75,15 @@ std::string installed_agents();
 // Ids of processes whose command line holds `marker`.
 std::vector<int> processes_with(const std::string& marker);
 
+inline constexpr const char* kTestKey = "sk-ant-test-SECRET-2f81c0de";
+inline constexpr const char* kTestLogin = "sk-ant-oat01-test-SECRET-77a0c4e1";
+
 // The stand-in vendor as a process of the test's. Ends with the object.
 class Standin {
  public:
-  // `script` is the stand-in's script (JSON text). The key that it accepts is kTestKey.
-  static Result<Standin> start(const std::string& folder, const std::string& script);
+  // `script` is the stand-in's script (JSON text); `key` the only credential that it accepts.
+  static Result<Standin> start(const std::string& folder, const std::string& script,
+                               const char* key = kTestKey);
   const std::string& url() const { return url_; }
   std::string ca_file() const { return folder_ + "/ca.pem"; }
   // Every request so far, one JSON line each.
@@ -92,6 +96,5 @@ class Standin {
   std::string folder_;
   std::string url_;
 };
-inline constexpr const char* kTestKey = "sk-ant-test-SECRET-2f81c0de";
 
 }  // namespace cofferdam::test

@@ -85,6 +85,16 @@ TEST_F(LaunchTest, CommandHasItsArgvAndNothingElse) {
   EXPECT_EQ(launch->version, "");
 }
 
+TEST_F(LaunchTest, ALoginHasAPlaceholderOfItsOwn) {
+  contract::InvocationFields fields = command_fields({"curl"});
+  fields.egress = contract::Vendor::anthropic;
+  const contract::Invocation invocation = built(fields);
+  Result<Launch> launch = plan_launch(LaunchInput{invocation, folder(), 8111, true});
+  ASSERT_TRUE(launch) << launch.error().line();
+  EXPECT_EQ(launch->env, (kBaseEnv + Texts{"ANTHROPIC_BASE_URL=http://127.0.0.1:8111",
+                                           "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-placeholder"}));
+}
+
 TEST_F(LaunchTest, CommandWithEgressGetsTheGateway) {
   contract::InvocationFields fields = command_fields({"curl"});
   fields.egress = contract::Vendor::anthropic;

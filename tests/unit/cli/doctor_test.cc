@@ -76,8 +76,8 @@ std::vector<std::string> names_of(const std::vector<CheckRow>& rows) {
 TEST(Doctor, HostChecksNameEachThingOnce) {
   EXPECT_EQ(names_of(needed_rows({})),
             (std::vector<std::string>{"kernel", "user-namespaces", "git", "init"}));
-  EXPECT_EQ(names_of(attempt_rows({}, {})),
-            (std::vector<std::string>{"memory", "agent claude", "agent codex", "credential", "state folder"}));
+  EXPECT_EQ(names_of(attempt_rows({}, {})), (std::vector<std::string>{"memory", "agent claude", "agent codex",
+                                                                      "credential", "state folder"}));
 }
 
 const CheckRow& named(const std::vector<CheckRow>& rows, const std::string& name) {

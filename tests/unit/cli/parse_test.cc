@@ -135,7 +135,8 @@ TEST(Request, EachAgentHasItsVendorAndModel) {
   EXPECT_EQ(codex.agent.name, "codex");
   EXPECT_EQ(codex.egress, contract::Vendor::openai);
   EXPECT_EQ(codex.model, contract::Config{}.codex_model);
-  EXPECT_EQ(fields_of({"run", "--agent", "codex", "--egress", "openai", "--model", "m", "x"}, "x").model, "m");
+  EXPECT_EQ(fields_of({"run", "--agent", "codex", "--egress", "openai", "--model", "m", "x"}, "x").model,
+            "m");
   const auto command =
       fields_of({"run", "--agent", "command", "--egress", "openai", "--model", "m", "--", "true"}, "");
   EXPECT_EQ(command.egress, contract::Vendor::openai);

@@ -20,7 +20,7 @@ contract::ResultRecord published() {
   result.change.file_count = 1;
   result.publication = {"published", ""};
   result.agent = {"claude", "2.1.197", "claude-sonnet-5"};
-  result.usage = {3, 1200, 300, 0.0125};
+  result.usage = {3, 1200, 300, 0.0125, 0.013};
   result.vendor_upstream = "https://api.anthropic.com";
   return result;
 }
@@ -36,7 +36,7 @@ TEST(Render, PublishedChange) {
             "  modified     src/add.c\n"
             "look       git diff aaaaaaaaaaaa..cofferdam/20261130-3f9a2c71d0\n"
             "look       cofferdam diff 20261130-3f9a2c71d0\n"
-            "usage      3 requests (0 denied), 1200 tokens in, 300 out, $0.0125 by the agent's account\n");
+            "usage      3 requests (0 denied), 1200 tokens in, 300 out, $0.0125 at list price, $0.0130 by the agent's account\n");
 }
 
 TEST(Render, WhatIsNotAsUsualIsSaid) {

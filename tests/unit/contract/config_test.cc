@@ -30,7 +30,13 @@ TEST(Config, ReadsEveryKey) {
 [vendors.anthropic]
 upstream = "https://gateway.example:8443"
 ca_bundle = "/etc/ssl/internal.pem"
+credential = "command"
 credential_env = "GATEWAY_KEY"
+credential_file = "/home/me/login.json"
+credential_command = ["/usr/bin/pass", "show", "vendor"]
+credential_bearer = true
+keyring = "vendor key"
+token_url = "https://login.example:8443/oauth/token"
 vendor_tools = ["web_search_20250305"]
 [vendors.openai]
 upstream = "https://openai.example"
@@ -55,6 +61,13 @@ grace = "250ms"
 [limits]
 work_bytes = 1_048_576
 requests = 7
+tokens = 2_000_000
+cost_usd_micros = 5_000_000
+parallel_requests = 3
+[prices."claude-x[1m]"]
+input = 2
+output = 10.5
+cache_read = 0.2
 )",
                                "config.toml");
   ASSERT_TRUE(decoded) << decoded.error().line();
@@ -66,6 +79,18 @@ requests = 7
   EXPECT_EQ(decoded->vendor(Vendor::openai).credential_env, "OTHER_KEY");
   EXPECT_EQ(decoded->vendor(Vendor::anthropic).credential_env, "GATEWAY_KEY");
   EXPECT_EQ(decoded->codex_model, "gpt-x");
+  EXPECT_EQ(decoded->anthropic.credential, CredentialSource::command);
+  EXPECT_EQ(decoded->anthropic.credential_file, "/home/me/login.json");
+  EXPECT_EQ(decoded->anthropic.credential_command,
+            (std::vector<std::string>{"/usr/bin/pass", "show", "vendor"}));
+  EXPECT_TRUE(decoded->anthropic.bearer);
+  EXPECT_EQ(decoded->anthropic.keyring, "vendor key");
+  EXPECT_EQ(decoded->anthropic.token_url, "https://login.example:8443/oauth/token");
+  EXPECT_EQ(decoded->limits.tokens, 2'000'000U);
+  EXPECT_EQ(decoded->limits.cost_usd_micros, 5'000'000U);
+  EXPECT_EQ(decoded->limits.parallel_requests, 3U);
+  EXPECT_EQ(decoded->prices.at("claude-x[1m]"),
+            (ModelPrice{2'000'000, 10'500'000, 200'000, 2'000'000, 2'000'000}));
   EXPECT_EQ(decoded->author_name, "Jörg Bot");
   EXPECT_EQ(decoded->author_email, "bot@example");
   EXPECT_EQ(decoded->branch_prefix, "team/agents");
@@ -154,17 +179,37 @@ TEST(Config, IdentsAndPathsAreClean) {
   expect_value("commit", "author_email", {"'a@b'"}, {"''", "'a b@c'", "'<a@b>'", "\"a@b\\r\""});
   expect_value("vendors.anthropic", "ca_bundle", {"''", "'/a'"}, {"'a'", "\"/a\\u0001\""});
   expect_value("vendors.anthropic", "extra_ca_bundle", {"''", "'/a'"}, {"'a'", "\"/a\\u0001\""});
-  expect_value("vendors.anthropic", "proxy", {"''", "'http://proxy.corp:3128'", "'http://[fd00::1]:80'"},
-               {"'http://proxy.corp'", "'https://proxy.corp:1'", "'http://u:p@proxy.corp:1'", "'http://p:1/x'"});
+  expect_value(
+      "vendors.anthropic", "proxy", {"''", "'http://proxy.corp:3128'", "'http://[fd00::1]:80'"},
+      {"'http://proxy.corp'", "'https://proxy.corp:1'", "'http://u:p@proxy.corp:1'", "'http://p:1/x'"});
   expect_value("vendors.anthropic", "credential_env", {"'A_1'", "'_a'"}, {"''", "'1A'", "'A=B'", "'A-B'"});
   expect_value("vendors.openai", "vendor_tools", {"[]", "['web_search']"},
                {"'web_search'", "[1]", "['']", "['Web']", "['a b']", "[['a']]"});
+  expect_value("vendors.anthropic", "credential", {"'env'", "'file'"}, {"''", "'vault'", "1"});
+  expect_value("vendors.anthropic", "credential_command", {"['/bin/true', '']"},
+               {"'/bin/true'", "[]", "['true']", "['/bin/true', 1]", "[\"/bin/true\", \"a\\u0000\"]"});
+  expect_value("vendors.anthropic", "credential_bearer", {"true"}, {"'true'", "1"});
+  expect_value("vendors.anthropic", "keyring", {"'a b'"}, {"''", "\"a\\n\""});
+  expect_value(
+      "vendors.anthropic", "token_url", {"'https://a:1/x/y'"},
+      {"'https://a'", "'http://a/x'", "'https://u@a/x'", "'https://a/x?y'", "'https://a/x y'", "'/x'"});
+  expect_value("prices.m", "input", {"1", "0.25", "10000"}, {"-1", "'1'", "10001", "inf", "nan"});
   expect_value("agents", "dir", {"''", "'/opt'"}, {"'opt'"});
   expect_value("agents.claude", "model", {"'m'"}, {"''", "'m m'"});
   expect_value("agents.codex", "model", {"'m'"}, {"''", "'m m'"});
   expect_value("vendors.openai", "upstream", {"'https://a:1'", "'https://a/v1'"},
                {"'http://a'", "'https://a/?q'"});
   expect_value("box", "uid", {"1", "2147483647"}, {"0", "-1", "2147483648", "'1'", "1.0"});
+}
+
+TEST(Config, ASourceMustBeNamed) {
+  for (const char* source : {"command", "keyring"}) {
+    auto decoded =
+        decode_config(std::string("[vendors.anthropic]\ncredential = '") + source + "'\n", "c.toml");
+    ASSERT_FALSE(decoded) << source;
+    EXPECT_EQ(decoded.error().code, Code::config);
+    EXPECT_NE(decoded.error().what.find(source), std::string::npos) << decoded.error().what;
+  }
 }
 
 TEST(Duration, Parses) {

@@ -41,8 +41,9 @@ TEST(Invocation, CanonicalFormHoldsEverything) {
       R"({"agent":{"argv":[],"name":"claude"},"attempt_id":"a-1","backend":"native","clone":{"head":")" +
           kHead +
           R"(","repository":"/srv/project","tree":null},"commands":[],"context":null,)"
-          R"("deadlines":{"grace_ms":5000,"total_ms":1800000},"egress":"anthropic","limits":{"max_tokens":64000,)"
-          R"("output_bytes":67108864,"requests":500,"scratch_bytes":536870912,"scratch_inodes":100000,)"
+          R"("deadlines":{"grace_ms":5000,"total_ms":1800000},"egress":"anthropic",)"
+          R"("limits":{"cost_usd_micros":0,"max_tokens":64000,"output_bytes":67108864,"parallel_requests":32,)"
+          R"("requests":500,"scratch_bytes":536870912,"scratch_inodes":100000,"tokens":0,)"
           R"("work_bytes":2147483648,"work_inodes":500000},"model":"claude-sonnet-5","phase":"implementation",)"
           R"("prompt":"Do it.","schema":"cofferdam.invocation/1"})");
   EXPECT_EQ(built->sha256(), sha256_hex(built->canonical()));

@@ -26,7 +26,7 @@ ResultRecord example() {
       std::string(40, 'a'), std::string(40, 'b'), std::string(40, 'c'), "refs/heads/x", {}, 1, {}, 3};
   out.change.files = {{"a/b", "added"}};
   out.change.findings = {{"nested-git", "x/.git", "dropped"}};
-  out.usage = {1, 2, 3, 0.25};
+  out.usage = {1, 2, 3, 0.25, 0.5};
   out.resources = {1, 2, 3, 4};
   out.egress = {5, 6};
   out.controls = {{"network", true, true, "inside probe"}};
@@ -51,6 +51,7 @@ TEST(Result, GoesThereAndBack) {
   EXPECT_EQ(decoded->cancel->by, "stdin");
   EXPECT_EQ(decoded->change.files.at(0).path, "a/b");
   EXPECT_EQ(decoded->usage.cost_usd, 0.25);
+  EXPECT_EQ(decoded->usage.agent_cost_usd, 0.5);
   EXPECT_TRUE(*decoded->clone == *example().clone);
   EXPECT_TRUE(*decoded->context == *example().context);
 }
@@ -96,12 +97,14 @@ TEST(Result, ListsAndNumbersAreBounded) {
   out.change.file_count = 10'500;
   out.usage.input_tokens = ~0ULL;
   out.usage.cost_usd = std::nan("");
+  out.usage.agent_cost_usd = -1;
   auto decoded = decode_result(encode_result(out));
   ASSERT_TRUE(decoded) << decoded.error().line();
   EXPECT_EQ(decoded->change.files.size(), 10'000U);
   EXPECT_EQ(decoded->change.file_count, 10'500U);
   EXPECT_EQ(decoded->usage.input_tokens, kMaxJsonInteger);
   EXPECT_EQ(decoded->usage.cost_usd, std::nullopt);
+  EXPECT_EQ(decoded->usage.agent_cost_usd, std::nullopt);
 
   out.change.files.assign(10'000, {std::string(4000, '\x01'), "added"});
   const std::string line = encode_result(out);

@@ -17,6 +17,8 @@ void GatewayTest::SetUp() {
   policy_.models = {kModel};
   policy_.max_requests = 100;
   policy_.max_tokens = 1000;
+  credential_.token = Secret(kCredential);
+  credential_.seq = 1;
 }
 
 void GatewayTest::start_vendor(TlsVendor::Handler handler, const std::string& names) {
@@ -30,7 +32,16 @@ void GatewayTest::start_vendor(TlsVendor::Handler handler, const std::string& na
 Result<Gateway> GatewayTest::try_gateway() {
   UniqueFd listener = listen_on_loopback(&port_);
   TRY(std::string self, real_path("/proc/self/exe"));
-  return Gateway::start(program_.empty() ? self : program_, policy_, kCredential, std::move(listener));
+  return Gateway::start(program_.empty() ? self : program_, policy_, broker_end(), std::move(listener));
+}
+
+UniqueFd GatewayTest::broker_end() {
+  auto sockets = make_seqpacket_pair();
+  EXPECT_TRUE(sockets.has_value());
+  credential_.kind = policy_.credential_kind;
+  EXPECT_TRUE(send_message(sockets->ours.get(), encode_grant(credential_).view()).has_value());
+  broker_ = std::move(sockets->ours);
+  return std::move(sockets->theirs);
 }
 
 std::string GatewayTest::named_program(const std::string& name) const {

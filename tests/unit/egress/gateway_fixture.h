@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "egress/credential.h"
 #include "egress/gateway.h"
 #include "unit/egress/box_client.h"
 #include "unit/egress/tls_vendor.h"
@@ -29,6 +30,8 @@ class GatewayTest : public ::testing::Test {
   // A gateway for policy_; fails the test if it does not start.
   void start_gateway();
   Result<Gateway> try_gateway();
+  // A socket whose other end is broker_, the credential in it.
+  UniqueFd broker_end();
   // This program under another name, in dir_; what the name means, probes.h says.
   std::string named_program(const std::string& name) const;
   // From now on names are answered from these lines (scripted_resolver.h).
@@ -43,6 +46,8 @@ class GatewayTest : public ::testing::Test {
   GatewayPolicy policy_;
   std::string program_;  // empty: this one
   std::unique_ptr<TlsVendor> vendor_;
+  VendorCredential credential_;  // what the gateway is given at its start
+  UniqueFd broker_;              // this end of its socket to the broker, which the test plays
   std::optional<Gateway> gateway_;
   std::uint16_t port_ = 0;
   std::string lines_;

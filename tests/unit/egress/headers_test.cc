@@ -97,38 +97,18 @@ TEST(DecideFields, FlagsAndVersionAreTheOnesOfThePinnedClis) {
   EXPECT_FALSE(decide_fields(opted_in, fetch).has_value());
 }
 
-std::string lines(CredentialKind kind, std::string_view credential) {
-  auto secret = credential_lines(kind, credential);
-  return secret ? std::string(secret->view()) : "refused: " + secret.error().what;
-}
-
-TEST(CredentialLines, ByKind) {
-  EXPECT_EQ(lines(CredentialKind::anthropic_api_key, "k"), "x-api-key: k\r\n");
-  for (auto kind :
-       {CredentialKind::anthropic_oauth, CredentialKind::openai_api_key, CredentialKind::bearer}) {
-    EXPECT_EQ(lines(kind, "t"), "authorization: Bearer t\r\n");
-  }
-  EXPECT_EQ(lines(CredentialKind::chatgpt, R"({"access_token":"t","account_id":"a"})"),
-            "authorization: Bearer t\r\nchatgpt-account-id: a\r\n");
-  for (const char* bad :
-       {"t", "{}", R"({"access_token":"t"})", R"({"access_token":"t","account_id":1})",
-        R"({"access_token":"t\r\nx: y","account_id":"a"})", R"({"access_token":"","account_id":"a"})",
-        R"({"access_token":"t","account_id":"a","refresh_token":"r"})"}) {
-    EXPECT_EQ(lines(CredentialKind::chatgpt, bad).rfind("refused: ", 0), 0U) << bad;
-  }
-}
-
 TEST(VendorHead, HasTheCredentialOnceAndFraming) {
   Origin origin;
   origin.host = "api.vendor.test";
-  Secret head = vendor_request_head(origin, "/v1/messages?beta=true", {{"accept", "*/*"}},
-                                    Secret("x-api-key: sk-1\r\n"), 12);
+  VendorCredential credential;
+  credential.token = Secret("sk-1");
+  Secret head = vendor_request_head(origin, "/v1/messages?beta=true", {{"accept", "*/*"}}, credential, 12);
   EXPECT_EQ(head.view(),
             "POST /v1/messages?beta=true HTTP/1.1\r\nhost: api.vendor.test\r\naccept: */*\r\n"
-            "content-type: application/json\r\naccept-encoding: identity\r\nconnection: close\r\n"
+            "content-type: application/json\r\naccept-encoding: identity\r\n"
             "content-length: 12\r\nx-api-key: sk-1\r\n\r\n");
   origin.prefix = "/models/eu";
-  EXPECT_EQ(vendor_request_head(origin, "/v1/responses", {}, Secret("a: b\r\n"), 0)
+  EXPECT_EQ(vendor_request_head(origin, "/v1/responses", {}, credential, 0)
                 .view()
                 .find("POST /models/eu/v1/responses HTTP/1.1\r\nhost: api.vendor.test\r\n"),
             0U);

@@ -1,10 +1,12 @@
-// The tests, and the processes that the integration tests start: gateway and resolver, as in production.
+// The tests, and the processes that the integration tests start: gateway, broker and resolver, as in
+// production.
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <string>
 #include <string_view>
 
+#include "egress/broker.h"
 #include "egress/gateway.h"
 #include "unit/egress/probes.h"
 #include "unit/egress/scripted_resolver.h"
@@ -20,6 +22,7 @@ int main(int argc, char** argv) {
   const std::string program = argc > 0 ? argv[0] : "";
   const std::string_view verb = argc > 1 ? argv[1] : "";
   if (verb == "internal-gateway") return egress::gateway_main(egress::testing::hooks_for(program));
+  if (verb == "internal-broker") return egress::broker_main();
   if (verb == "internal-resolver") return egress::testing::resolver_for(program);
   ::signal(SIGPIPE, SIG_IGN);  // vendors write to gateways that hang up
   ::testing::InitGoogleTest(&argc, argv);

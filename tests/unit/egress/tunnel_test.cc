@@ -27,7 +27,7 @@ class TunnelTest : public GatewayTest {
     policy_.transport.destinations = {destination_};
     UniqueFd vendor = listen_on_loopback(&port_);
     UniqueFd tunnels = listen_on_loopback(&tunnel_port_);
-    auto gateway = Gateway::start(program_, policy_, kCredential, std::move(vendor), std::move(tunnels));
+    auto gateway = Gateway::start(program_, policy_, broker_end(), std::move(vendor), std::move(tunnels));
     ASSERT_TRUE(gateway.has_value()) << gateway.error().line();
     gateway_.emplace(std::move(*gateway));
   }

@@ -32,6 +32,9 @@ TEST(UsageScanner, ReadsAStreamInPiecesOfAnySize) {
     scanner.finish();
     EXPECT_EQ(scanner.usage().input, 113U) << size;
     EXPECT_EQ(scanner.usage().output, 42U) << size;
+    EXPECT_EQ(scanner.usage().cache_read, 100U) << size;
+    EXPECT_EQ(scanner.usage().cache_write, 10U) << size;
+    EXPECT_EQ(scanner.usage().cache_write_1h, 0U) << size;
   }
 }
 
@@ -72,10 +75,11 @@ TEST(UsageScanner, PassesOverWhatIsTooLongOrNotJson) {
 TEST(UsageScanner, ReadsAnAnswerInOnePiece) {
   UsageScanner scanner(Form::json);
   scanner.feed(R"({"content":[],"usage":{"input_)");
-  scanner.feed(R"(tokens":5,"output_tokens":6}})");
+  scanner.feed(R"(tokens":5,"output_tokens":6,"cache_creation":{"ephemeral_1h_input_tokens":3}}})");
   scanner.finish();
   EXPECT_EQ(scanner.usage().input, 5U);
   EXPECT_EQ(scanner.usage().output, 6U);
+  EXPECT_EQ(scanner.usage().cache_write_1h, 3U);
   UsageScanner huge(Form::json);
   huge.feed(std::string(5U << 20U, ' '));
   huge.feed(R"({"usage":{"input_tokens":5}})");

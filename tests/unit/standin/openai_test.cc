@@ -96,7 +96,7 @@ TEST(OpenAi, Misfortunes) {
   Kept garbage = ask("{\"turns\":[{" + words + R"(,"garbage":true}]})");
   EXPECT_TRUE(garbage.events().back().is_discarded());
   Kept failed = ask("{\"turns\":[{" + words +
-                            R"(,"error":{"type":"server_error","message":"no","at":"mid-stream"}}]})");
+                    R"(,"error":{"type":"server_error","message":"no","at":"mid-stream"}}]})");
   EXPECT_EQ(failed.events().back()["type"], "response.failed");
   EXPECT_EQ(failed.events().back()["response"]["error"]["message"], "no");
   Kept limited = ask(R"({"turns":[{"error":{"status":429,"headers":{"retry-after":"1"}}}]})");

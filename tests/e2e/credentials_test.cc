@@ -1,0 +1,103 @@
+// Where the vendor's credential comes from, seen end to end: what the vendor gets, and that the box gets
+// none.
+#include "base/file.h"
+#include "base/text.h"
+#include "contract/json.h"
+#include "e2e/fixture.h"
+
+namespace cofferdam::test {
+namespace {
+
+using contract::Json;
+
+constexpr const char* kAsk = "{\"turns\": [{\"blocks\": [{\"text\": \"It says hello.\"}]}]}";
+
+class Credentials : public EndToEnd {
+ protected:
+  // The headers of every request to the messages route.
+  std::vector<Json> messages() const {
+    std::vector<Json> found;
+    for (const std::string& line : standin().requests()) {
+      auto json = contract::parse_json_lenient(line, 64U << 20U, 256);
+      if (json && json->value("target", "").find("/v1/messages") == 0) found.push_back((*json)["headers"]);
+    }
+    return found;
+  }
+  RunOutcome run(std::vector<std::string> args) {
+    args.insert(args.begin() + 1, {"--json", "--config", world().config(), "--model", "claude-sonnet-5"});
+    return world().cofferdam(args);
+  }
+  // A program in the box that shows its environment and asks the vendor once.
+  RunOutcome show_environment() {
+    return run({"run", "--agent", "command", "--egress", "anthropic", "--attempt-id", "shown", "--",
+                "/bin/sh", "-c", "env > environment"});
+  }
+  void expect_login_at_the_vendor() {
+    auto seen = messages();
+    ASSERT_FALSE(seen.empty());
+    for (const Json& headers : seen) {
+      EXPECT_EQ(headers.value("authorization", ""), std::string("Bearer ") + kTestLogin);
+      EXPECT_FALSE(headers.contains("x-api-key"));
+      EXPECT_NE(headers.value("anthropic-beta", "").find("oauth-2025-04-20"), std::string::npos);
+    }
+  }
+};
+
+// The real CLI believes that it has a login; the vendor sees the real one.
+TEST_P(Credentials, ClaudeWorksWithALogin) {
+  if (IsSkipped() || HasFatalFailure() || !need_claude()) return;
+  use_standin(kAsk, kTestLogin);
+  mutable_world().extra_env = {std::string("CLAUDE_CODE_OAUTH_TOKEN=") + kTestLogin};
+  RunOutcome outcome = run({"ask", "--attempt-id", "asked", "What does it say?"});
+  ASSERT_TRUE(outcome.result.has_value()) << outcome.out << outcome.err;
+  EXPECT_EQ(outcome.status.code, 0) << outcome.out;
+  EXPECT_EQ(outcome.result->answer, "It says hello.");
+  ASSERT_TRUE(outcome.result->usage.cost_usd.has_value());
+  EXPECT_GT(*outcome.result->usage.cost_usd, 0);
+  EXPECT_TRUE(outcome.result->usage.agent_cost_usd.has_value());
+  expect_login_at_the_vendor();
+  EXPECT_EQ((outcome.out + outcome.err).find("SECRET"), std::string::npos);
+}
+
+TEST_P(Credentials, TheBoxHasAPlaceholderOfTheSameShape) {
+  if (IsSkipped() || HasFatalFailure()) return;
+  use_standin(kAsk, kTestLogin);
+  mutable_world().extra_env = {std::string("CLAUDE_CODE_OAUTH_TOKEN=") + kTestLogin};
+  RunOutcome outcome = show_environment();
+  ASSERT_EQ(outcome.status.code, 0) << outcome.out << outcome.err;
+  const std::string environment = world().git({"show", "cofferdam/shown:environment"});
+  EXPECT_NE(environment.find("CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-placeholder"), std::string::npos)
+      << environment;
+  EXPECT_EQ(environment.find("ANTHROPIC_API_KEY"), std::string::npos);
+  EXPECT_EQ(environment.find("SECRET"), std::string::npos);
+  Captured found = world().as_user({"/bin/sh", "-c", "grep -rl SECRET " + world().state() + " || true"});
+  EXPECT_EQ(found.out, "");
+}
+
+TEST_P(Credentials, AnExpiredLoginIsRefusedBeforeTheStart) {
+  if (IsSkipped() || HasFatalFailure()) return;
+  use_standin(kAsk, kTestLogin,
+              "credential = \"file\"\ncredential_file = \"" + world().home() + "/login.json\"\n");
+  world().write(world().home() + "/login.json",
+                R"({"claudeAiOauth":{"accessToken":"sk-ant-oat01-test-SECRET","expiresAt":1000}})", 0600);
+  RunOutcome outcome = show_environment();
+  EXPECT_EQ(outcome.status.code, 3) << outcome.out;
+  EXPECT_NE(outcome.err.find("login expired"), std::string::npos) << outcome.err;
+  EXPECT_EQ((outcome.out + outcome.err).find("SECRET"), std::string::npos);
+  EXPECT_TRUE(standin().requests().empty());
+}
+
+TEST_P(Credentials, ALimitOfCostNeedsAPrice) {
+  if (IsSkipped() || HasFatalFailure()) return;
+  use_standin(kAsk, kTestKey, "[limits]\ncost_usd_micros = 1000\n");
+  RunOutcome outcome =
+      world().cofferdam({"run", "--json", "--config", world().config(), "--model", "unheard-of", "--agent",
+                         "command", "--egress", "anthropic", "--", "/bin/true"});
+  EXPECT_EQ(outcome.status.code, 3) << outcome.out;
+  EXPECT_NE(outcome.err.find("unheard-of"), std::string::npos) << outcome.err;
+}
+
+COFFERDAM_FOR_BOTH_USERS(Credentials);
+
+}  // namespace
+}  // namespace cofferdam::test
