@@ -250,9 +250,20 @@ class Attempt {
     policy.run_as = ready_.boxes.run_as;
     policy.transport.extra_ca_bundle = vendor.extra_ca_bundle;
     policy.transport.proxy = vendor.proxy;
-    TRY(egress::Gateway gateway, egress::Gateway::start(host_.program, policy, ready_.broker->take_socket(),
-                                                        std::move(box_->listeners().front())));
+    UniqueFd capture;
+    if (host_.config.capture_bodies) {
+      TRY(capture, open_file(dir_ + "/bodies.ndjson", O_WRONLY | O_CREAT | O_EXCL | O_APPEND));
+    }
+    TRY(egress::Gateway gateway,
+        egress::Gateway::start(host_.program, policy, ready_.broker->take_socket(),
+                               std::move(box_->listeners().front()), {}, std::move(capture)));
     gateway_.emplace(std::move(gateway));
+    account_.event(contract::event_type::gateway_ready,
+                   {{"vendor", contract::vendor_name(policy.vendor)},
+                    {"credential", egress::credential_kind_name(policy.credential_kind)},
+                    {"landlock_abi", gateway_->confinement().landlock_abi},
+                    {"ports_limited", gateway_->confinement().ports_limited},
+                    {"bodies_captured", host_.config.capture_bodies}});
     return {};
   }
 

@@ -25,12 +25,14 @@ struct RunOptions {
   std::optional<std::string> prompt;  // "-": standard input
   std::vector<std::string> argv;      // what stands behind "--"
   bool json = false;
+  bool capture_bodies = false;
 };
 
 struct ExecOptions {
   std::string file;  // "-": standard input
   std::optional<std::string> config;
   bool cancel_on_eof = false;
+  bool capture_bodies = false;
 };
 
 struct ListOptions {

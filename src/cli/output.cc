@@ -18,4 +18,12 @@ void print_error(const Error& error) {
   (void)write_all(STDERR_FILENO, "cofferdam: " + one_line(error.line(), kMaxErrorLine) + "\n").has_value();
 }
 
+void warn_of_capture(const contract::Config& config, const std::string& attempt_dir) {
+  if (!config.capture_bodies) return;
+  const std::string line =
+      "cofferdam: WARNING: bodies are captured: what the agent and the vendor say is written to " +
+      one_line(attempt_dir, 4096) + "/bodies.ndjson; credentials are taken out, the content is not\n";
+  (void)write_all(STDERR_FILENO, line).has_value();
+}
+
 }  // namespace cofferdam::cli

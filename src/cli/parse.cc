@@ -46,6 +46,9 @@ struct RunVerb {
   const char* description;
 };
 
+constexpr const char* kCaptureHelp =
+    "for debugging: write what the agent and the vendor say to each other into a file of the attempt's";
+
 constexpr RunVerb kRunVerbs[] = {
     {"run", contract::Phase::implementation,
      "let an agent change the repository; the change comes back as a branch"},
@@ -78,6 +81,7 @@ void add_run_verb(CLI::App* app, const RunVerb& verb, RunOptions* options) {
   sub->add_option("--attempt-id", options->attempt_id, "an id of your own; it can be used once, ever")
       ->type_name("ID");
   add_config(sub, &options->config);
+  sub->add_flag("--capture-bodies", options->capture_bodies, kCaptureHelp);
   sub->add_flag("--json", options->json, "print the result record as one line of JSON");
   sub->add_option("prompt", options->prompt, "what to do; - reads it from standard input")
       ->type_name("PROMPT");
@@ -109,6 +113,7 @@ void add_verbs(CLI::App* app, All* all) {
       ->type_name("FILE")
       ->required();
   exec->add_flag("--cancel-on-eof", all->exec.cancel_on_eof, "with -: the end of standard input cancels");
+  exec->add_flag("--capture-bodies", all->exec.capture_bodies, kCaptureHelp);
   add_config(exec, &all->exec.config);
   add_record_verbs(app, all);
   CLI::App* doctor = app->add_subcommand("doctor", "whether this host can run a box, and what to do if not");

@@ -44,7 +44,9 @@ Result<int> exec_verb(const ExecOptions& options) {
   TRY(contract::Config config, load_config(environment, options.config));
   TRY(const Document document, read_request(options));
   TRY(const contract::Invocation invocation, decode_request(options, document));
+  config.capture_bodies = config.capture_bodies || options.capture_bodies;
   TRY(const attempt::Host host, make_host(environment, std::move(config)));
+  warn_of_capture(host.config, attempt_dir(host.state_dir, invocation->attempt_id));
   attempt::Controls controls;
   if (options.file == "-") {
     controls.cancel_fd = STDIN_FILENO;

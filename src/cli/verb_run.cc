@@ -37,8 +37,10 @@ Result<contract::Invocation> build_request(const RunOptions& options, const cont
 Result<int> run_verb(const RunOptions& options) {
   const Environment environment = read_environment();
   TRY(contract::Config config, load_config(environment, options.config));
+  config.capture_bodies = config.capture_bodies || options.capture_bodies;
   TRY(const contract::Invocation invocation, build_request(options, config));
   TRY(const attempt::Host host, make_host(environment, std::move(config)));
+  warn_of_capture(host.config, attempt_dir(host.state_dir, invocation->attempt_id));
   Progress progress(STDERR_FILENO, is_rewritable_terminal(STDERR_FILENO));
   attempt::Controls controls;
   controls.on_event = [&progress](const contract::Event& event) { progress.show(event); };

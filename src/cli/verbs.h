@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "cli/options.h"
+#include "contract/config.h"
 
 namespace cofferdam::cli {
 
@@ -21,6 +22,8 @@ Result<int> gateway_verb(const GatewayOptions& options);
 Result<int> resolver_verb(const ResolverOptions& options);
 Result<int> broker_verb(const BrokerOptions& options);
 
+// Says on standard error where bodies are written to, when they are: nobody should find them by chance.
+void warn_of_capture(const contract::Config& config, const std::string& attempt_dir);
 // The product, on standard output.
 Status print_out(std::string_view text);
 // "cofferdam: what; hint" on standard error.

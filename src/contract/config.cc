@@ -345,6 +345,7 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
                  in->nested({{"model", in->text(&out->codex_model, is_model, "must be a model's name")}})}})},
           {"prices", in->prices(&out->prices)},
           {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)}})},
+          {"debug", in->nested({{"capture_bodies", in->boolean(&out->capture_bodies)}})},
           {"deadlines", in->nested({{"total", in->duration(1, kMaxTotalMs, &out->deadlines.total)},
                                     {"grace", in->duration(0, kMaxGraceMs, &out->deadlines.grace)}})},
           {"limits", in->nested(limits)},

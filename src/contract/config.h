@@ -57,6 +57,8 @@ struct Config {
   std::map<std::string, ModelPrice> prices;
   // [box] uid: the unprivileged host uid and gid that a supervisor started as root becomes for every box
   std::uint32_t box_uid = 65533;
+  // [debug] capture_bodies: requests and answers at the gateway are written to a file of the attempt's
+  bool capture_bodies = false;
   // [deadlines] total = "30m", grace = "5s"; [limits] with the keys of Limits
   Deadlines deadlines;
   Limits limits;

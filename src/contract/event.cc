@@ -13,9 +13,10 @@ constexpr std::size_t kMaxEventBytes = 8U << 20U;
 
 const std::vector<std::string>& event_types() {
   static const std::vector<std::string> kTypes{
-      event_type::admitted, event_type::cloned,   event_type::workspace_ready, event_type::box_ready,
-      event_type::started,  event_type::agent,    event_type::egress,          event_type::cancel_requested,
-      event_type::settled,  event_type::snapshot, event_type::published,       event_type::finished};
+      event_type::admitted,         event_type::cloned,  event_type::workspace_ready, event_type::box_ready,
+      event_type::gateway_ready,    event_type::started, event_type::agent,           event_type::egress,
+      event_type::cancel_requested, event_type::settled, event_type::snapshot,        event_type::published,
+      event_type::finished};
   return kTypes;
 }
 

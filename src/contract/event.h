@@ -16,6 +16,7 @@ inline constexpr const char* admitted = "admitted";
 inline constexpr const char* cloned = "cloned";
 inline constexpr const char* workspace_ready = "workspace-ready";
 inline constexpr const char* box_ready = "box-ready";
+inline constexpr const char* gateway_ready = "gateway-ready";
 inline constexpr const char* started = "started";
 inline constexpr const char* agent = "agent";    // one decoded event of the agent's own stream
 inline constexpr const char* egress = "egress";  // one request, allowed or denied

@@ -44,9 +44,9 @@ Status bound(int resource, rlim_t value, const char* name) {
   return {};
 }
 
-Status set_bounds() {
+Status set_bounds(std::uint64_t file_bytes) {
   TRY_VOID(bound(RLIMIT_NOFILE, kMaxDescriptors, "RLIMIT_NOFILE"));
-  TRY_VOID(bound(RLIMIT_FSIZE, 0, "RLIMIT_FSIZE"));
+  TRY_VOID(bound(RLIMIT_FSIZE, file_bytes, "RLIMIT_FSIZE"));
   TRY_VOID(bound(RLIMIT_NPROC, 0, "RLIMIT_NPROC"));
   if (kBoundMemory) TRY_VOID(bound(RLIMIT_AS, kMaxMemory, "RLIMIT_AS"));
   return {};
@@ -105,8 +105,10 @@ Status become(const UserIds& user) {
   return {};
 }
 
-Result<Confinement> confine(const std::string& filter, const std::vector<std::uint16_t>& ports) {
-  TRY_VOID(set_bounds());
+Result<Confinement> confine(const std::string& filter, const std::vector<std::uint16_t>& ports,
+                            std::uint64_t file_bytes) {
+  ::signal(SIGXFSZ, SIG_IGN);  // EFBIG instead
+  TRY_VOID(set_bounds(file_bytes));
   TRY_VOID(drop_capabilities());
   TRY(Confinement out, enter_landlock(ports));
   TRY_VOID(load_filter(filter));

@@ -20,7 +20,9 @@ struct Confinement {
 // Drops root and every group for `user`; the death with the parent is arranged again.
 Status become(const UserIds& user);
 // Bounds, capabilities, Landlock and the system-call filter, in this order; nothing can be undone. `filter`
-// is what compile_gateway_filter() yields. Only in a process with one thread: Landlock holds per thread.
-Result<Confinement> confine(const std::string& filter, const std::vector<std::uint16_t>& ports);
+// is what compile_gateway_filter() yields; no file can grow beyond `file_bytes`. Only in a process with one
+// thread: Landlock holds per thread.
+Result<Confinement> confine(const std::string& filter, const std::vector<std::uint16_t>& ports,
+                            std::uint64_t file_bytes = 0);
 
 }  // namespace cofferdam::egress

@@ -49,7 +49,7 @@ Result<Child> start_resolver(const std::string& program, const GatewayPolicy& po
 }  // namespace
 
 Result<Gateway> Gateway::start(const std::string& program, const GatewayPolicy& policy, UniqueFd broker,
-                               UniqueFd listener, UniqueFd tunnels) {
+                               UniqueFd listener, UniqueFd tunnels, UniqueFd capture) {
   TRY(std::string setup, encode_setup(policy));
   TRY(std::string filter, compile_gateway_filter());
   TRY(UniqueFd filter_file, make_sealed_memfd("filter", filter));
@@ -73,6 +73,7 @@ Result<Gateway> Gateway::start(const std::string& program, const GatewayPolicy& 
                  {broker.get(), kBrokerFd}};
   if (names.valid()) options.fds.push_back({names.get(), kNamesFd});
   if (tunnels.valid()) options.fds.push_back({tunnels.get(), kTunnelFd});
+  if (capture.valid()) options.fds.push_back({capture.get(), kCaptureFd});
   TRY(Child child, spawn(options));
   setup_pipe.read.reset();
   setup_pipe.write.reset();
@@ -80,6 +81,7 @@ Result<Gateway> Gateway::start(const std::string& program, const GatewayPolicy& 
   listener.reset();
   broker.reset();
   tunnels.reset();
+  capture.reset();
   names.reset();
 
   TRY(contract::Json line, read_first_line("the gateway", events.read.get(), &child, kStartLimit));

@@ -69,10 +69,11 @@ class Gateway {
   // Starts `program internal-gateway`; the credentials come from the broker, over `broker`, and never through
   // argv, environment or this process. Returns when the gateway has said that it is ready, or with the reason
   // why it is not (bad CA bundle, malformed upstream). `tunnels` is a second listener, for the policy's
-  // destinations; without any it is not used. Starts `program internal-resolver` too, if the policy names a
+  // destinations; without any it is not used. `capture`: a file, open for appending, that bodies are written
+  // to (capture.h); none unless the user asked. Starts `program internal-resolver` too, if the policy names a
   // host that is not an address.
   static Result<Gateway> start(const std::string& program, const GatewayPolicy& policy, UniqueFd broker,
-                               UniqueFd listener, UniqueFd tunnels = {});
+                               UniqueFd listener, UniqueFd tunnels = {}, UniqueFd capture = {});
   int events_fd() const { return events_.get(); }  // NDJSON lines of GatewayEvent; readable, end: it died
   Child& process() { return child_; }
   // What the gateway has given away; on record because the kernel decides about a part of it.

@@ -10,6 +10,7 @@ inline constexpr int kFilterFd = 6;    // the system-call filter, read to the en
 inline constexpr int kBrokerFd = 7;    // towards the broker
 inline constexpr int kNamesFd = 8;     // towards the resolver; absent when no name is needed
 inline constexpr int kTunnelFd = 9;    // the allow-list's listener in the box; absent without destinations
-inline constexpr int kLastFd = kTunnelFd;
+inline constexpr int kCaptureFd = 10;  // bodies are appended to it; absent unless the user asked
+inline constexpr int kLastFd = kCaptureFd;
 
 }  // namespace cofferdam::egress

@@ -38,13 +38,14 @@ Status run(const GatewayHooks& hooks, ServerInput input) {
 }  // namespace
 
 int gateway_main(const GatewayHooks& hooks) {
-  Status status = harden_process(kLastFd, {kNamesFd, kTunnelFd});
+  Status status = harden_process(kLastFd, {kNamesFd, kTunnelFd, kCaptureFd});
   UniqueFd events(kEventsFd);
   ServerInput input;
   input.listener = UniqueFd(kListenerFd);
   input.broker = UniqueFd(kBrokerFd);
   input.names = take_optional(kNamesFd);
   input.tunnels = take_optional(kTunnelFd);
+  input.capture = take_optional(kCaptureFd);
   input.events_fd = events.get();
   if (status) status = run(hooks, std::move(input));
   if (status) return 0;

@@ -174,6 +174,7 @@ asio::awaitable<bool> Relay::write_client(std::string_view bytes) {
 asio::awaitable<bool> Relay::pass_on(std::string_view bytes) {
   exchange.response_bytes += bytes.size();
   scanner_.feed(bytes);
+  if (request_->answer != nullptr) request_->answer->add(bytes);
   if (!chunked_) co_return co_await write_client(bytes);
   std::string size = fmt::format("{:x}\r\n", bytes.size());
   constexpr std::string_view end = "\r\n";

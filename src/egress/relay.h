@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "egress/capture.h"
 #include "egress/credential.h"
 #include "egress/gateway_setup.h"
 #include "egress/http_head.h"
@@ -24,6 +25,7 @@ struct RelayRequest {
   bool keep_alive = true;           // whether the box may go on using its connection
   std::function<void()> sent;       // called when the body has been released
   std::shared_ptr<const VendorCredential> credential;
+  CapturedBody* answer = nullptr;  // gets the answer's bytes too; may be null
 };
 
 struct Exchange {

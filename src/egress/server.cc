@@ -126,6 +126,7 @@ Status Server::prepare(ServerInput* input) {
   TRY(shared_.upstream, Upstream::create(&context_, shared_.names.get(), *setup_));
   TRY(shared_.tokens, TokenStore::create(&context_, std::move(input->credential), std::move(input->broker)));
   shared_.setup = setup_;
+  shared_.capture = CaptureFile(std::move(input->capture));
   shared_.record = [this](const GatewayEvent& event) {
     Status written = write_line(events_fd_, encode_gateway_event(event));
     if (!written) end(std::move(written));
@@ -147,7 +148,8 @@ Status Server::lock_down(const GatewayHooks& hooks, const std::string& filter) {
   if (hooks.before_confinement) TRY_VOID(hooks.before_confinement());
   // Root only reads the CA bundle; hostile HTTP is parsed by somebody who owns nothing.
   if (setup_->policy.run_as.has_value()) TRY_VOID(become(*setup_->policy.run_as));
-  TRY(confinement_, confine(filter, ports_to_reach(*setup_)));
+  TRY(confinement_,
+      confine(filter, ports_to_reach(*setup_), shared_.capture.enabled() ? kMaxCaptureFile : 0));
   if (hooks.after_confinement) TRY_VOID(hooks.after_confinement());
   return {};
 }

@@ -16,6 +16,7 @@ struct ServerInput {
   UniqueFd broker;              // its socket
   UniqueFd names;               // towards the resolver; may be invalid
   UniqueFd tunnels;             // the allow-list's listener; may be invalid
+  UniqueFd capture;             // bodies are appended to it; may be invalid
   int events_fd = -1;           // borrowed
   std::string filter;           // system calls, compiled
   VendorCredential credential;  // the broker's first word

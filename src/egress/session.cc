@@ -57,6 +57,8 @@ struct Session::Request {
   BodyLease lease;
   GatewayEvent event;
   Clock::time_point start;
+  std::optional<CapturedExchange> captured;
+  std::shared_ptr<const VendorCredential> credential;  // that was shown to the vendor
 };
 
 struct Session::Watch {
@@ -88,6 +90,10 @@ void Session::record(Request* request, std::string rule, int status) {
   auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - request->start);
   event.took_ms = static_cast<std::uint64_t>(took.count());
   shared_->record(event);
+  if (!request->captured.has_value()) return;
+  std::vector<std::string_view> secrets;
+  if (request->credential) secrets = {request->credential->token.view(), request->credential->account_id};
+  shared_->capture.append(encode_capture(event, *request->captured, secrets));
 }
 
 asio::awaitable<bool> Session::read_more() {
@@ -157,6 +163,10 @@ asio::awaitable<Session::Next> Session::serve_relayed(Request* request) {
     co_return co_await refuse(request, std::move(decision), false);
   }
   BodyVerdict verdict = judge_body(shared_->setup->policy, request->body);
+  if (shared_->capture.enabled()) {
+    const bool denied = verdict.decision.action == Action::deny;
+    request->captured.emplace().request.add(denied ? request->body : verdict.body);
+  }
   request->body = std::string();
   Decision decision = std::move(verdict.decision);
   if (decision.action != Action::deny) {
@@ -219,6 +229,7 @@ asio::awaitable<Session::Next> Session::refuse(Request* request, Decision decisi
   request->event.limit = decision.limit;
   std::string body = decision.status == 429 ? parallel_body() : denial_body(decision);
   request->event.response_bytes = body.size();
+  if (request->captured.has_value()) request->captured->answer.add(body);
   record(request, decision.rule, decision.status);
   co_return co_await answer(request, decision.status, body, keep_alive);
 }
@@ -264,7 +275,9 @@ asio::awaitable<Session::Next> Session::exchange(Request* request, std::string b
                        std::move(body),
                        request->head.keep_alive,
                        {},
-                       credential};
+                       credential,
+                       request->captured.has_value() ? &request->captured->answer : nullptr};
+  request->credential = credential;
   request->lease.resize(relayed.body.size());
   relayed.sent = [request] { request->lease.resize(0); };
   Call call;

@@ -13,6 +13,7 @@
 #include <unordered_set>
 
 #include "egress/budget.h"
+#include "egress/capture.h"
 #include "egress/gateway.h"
 #include "egress/gateway_setup.h"
 #include "egress/http_head.h"
@@ -33,6 +34,7 @@ struct Shared {
   std::unique_ptr<Upstream> upstream;
   std::function<void(const GatewayEvent&)> record;
   std::unique_ptr<TokenStore> tokens;
+  CaptureFile capture;
   Spent spent;
   std::size_t in_flight = 0;   // requests at the vendor
   std::size_t body_bytes = 0;  // of request bodies in memory

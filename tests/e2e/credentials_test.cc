@@ -87,6 +87,24 @@ TEST_P(Credentials, AnExpiredLoginIsRefusedBeforeTheStart) {
   EXPECT_TRUE(standin().requests().empty());
 }
 
+TEST_P(Credentials, BodiesAreCapturedOnlyWhenAskedAndNeverWithTheCredential) {
+  if (IsSkipped() || HasFatalFailure() || !need_claude()) return;
+  use_standin(
+      R"({"turns": [{"blocks": [{"text": "It says hello."}]}, {"blocks": [{"text": "It says hello."}]}]})");
+  RunOutcome plain = run({"ask", "--attempt-id", "plain", "What does it say?"});
+  ASSERT_EQ(plain.status.code, 0) << plain.err;
+  EXPECT_FALSE(exists(world().state() + "/attempts/plain/bodies.ndjson"));
+  EXPECT_EQ(plain.err.find("WARNING"), std::string::npos);
+  RunOutcome outcome = run({"ask", "--capture-bodies", "--attempt-id", "kept", "What does it say?"});
+  ASSERT_EQ(outcome.status.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("WARNING: bodies are captured"), std::string::npos) << outcome.err;
+  auto bodies = read_file(world().state() + "/attempts/kept/bodies.ndjson", 64U << 20U);
+  ASSERT_TRUE(bodies.has_value());
+  EXPECT_NE(bodies->find("What does it say?"), std::string::npos);
+  EXPECT_NE(bodies->find("It says hello."), std::string::npos);
+  EXPECT_EQ(bodies->find("SECRET"), std::string::npos);
+}
+
 TEST_P(Credentials, ALimitOfCostNeedsAPrice) {
   if (IsSkipped() || HasFatalFailure()) return;
   use_standin(kAsk, kTestKey, "[limits]\ncost_usd_micros = 1000\n");

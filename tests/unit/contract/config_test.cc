@@ -55,6 +55,8 @@ model = "claude-x[1m]"
 model = "gpt-x"
 [box]
 uid = 1234
+[debug]
+capture_bodies = true
 [deadlines]
 total = "1h30m"
 grace = "250ms"
@@ -79,6 +81,7 @@ cache_read = 0.2
   EXPECT_EQ(decoded->vendor(Vendor::openai).credential_env, "OTHER_KEY");
   EXPECT_EQ(decoded->vendor(Vendor::anthropic).credential_env, "GATEWAY_KEY");
   EXPECT_EQ(decoded->codex_model, "gpt-x");
+  EXPECT_TRUE(decoded->capture_bodies);
   EXPECT_EQ(decoded->anthropic.credential, CredentialSource::command);
   EXPECT_EQ(decoded->anthropic.credential_file, "/home/me/login.json");
   EXPECT_EQ(decoded->anthropic.credential_command,
