@@ -55,6 +55,13 @@ Result<egress::Broker> start_broker(const Host& host, contract::Vendor vendor) {
   return egress::Broker::start(host.program, std::move(setup));
 }
 
+// An upstream of the user's own is meant for every credential; the vendor's own differs for a ChatGPT login.
+std::string upstream_of(const contract::VendorConfig& vendor, egress::CredentialKind kind) {
+  const bool elsewhere =
+      kind == egress::CredentialKind::chatgpt && vendor.upstream == contract::Config().openai.upstream;
+  return elsewhere ? contract::Config::kChatGptUpstream : vendor.upstream;
+}
+
 // What the model's tokens cost. A limit that could not be watched is refused.
 Result<std::optional<contract::ModelPrice>> find_price(const Host& host, const Invocation& invocation) {
   std::optional<contract::ModelPrice> price = egress::listed_price(invocation->model);
@@ -110,7 +117,7 @@ class Attempt {
     account_.result().agent.version = ready_.launch.version;
     if (invocation_->egress != contract::Vendor::none) {
       const contract::VendorConfig& vendor = host_.config.vendor(invocation_->egress);
-      account_.result().vendor_upstream = vendor.upstream;
+      account_.result().vendor_upstream = upstream_of(vendor, ready_.broker->kind());
       account_.result().vendor_tools = vendor.vendor_tools;
     }
     if (step("admission", &Attempt::open_folder) && step("clone", &Attempt::clone) &&
@@ -237,7 +244,7 @@ class Attempt {
     policy.vendor = invocation_->egress;
     policy.credential_kind = ready_.broker->kind();
     const contract::VendorConfig& vendor = host_.config.vendor(invocation_->egress);
-    policy.upstream = vendor.upstream;
+    policy.upstream = upstream_of(vendor, policy.credential_kind);
     policy.ca_bundle = vendor.ca_bundle;
     policy.models = {invocation_->model};
     policy.vendor_tools = vendor.vendor_tools;

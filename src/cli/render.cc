@@ -144,8 +144,9 @@ std::string account_lines(const ResultRecord& result) {
                                           control.proof.empty() ? "" : ", ", one_line(control.proof)));
   }
   const contract::Config usual;
-  const bool is_usual =
-      result.vendor_upstream == usual.anthropic.upstream || result.vendor_upstream == usual.openai.upstream;
+  const bool is_usual = result.vendor_upstream == usual.anthropic.upstream ||
+                        result.vendor_upstream == usual.openai.upstream ||
+                        result.vendor_upstream == contract::Config::kChatGptUpstream;
   if (!result.vendor_upstream.empty() && !is_usual) {
     out += labelled("vendor", "stand-in or internal gateway: " + one_line(result.vendor_upstream));
   }

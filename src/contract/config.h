@@ -39,6 +39,8 @@ struct Config {
   VendorConfig anthropic{"https://api.anthropic.com", "", "ANTHROPIC_API_KEY"};
   // [vendors.openai]
   VendorConfig openai{"https://api.openai.com", "", "OPENAI_API_KEY"};
+  // Where a ChatGPT login is asked instead of openai.upstream, if that is still the API's own.
+  static constexpr const char* kChatGptUpstream = "https://chatgpt.com";
   // Of a vendor that is none there is no configuration: never asked for.
   const VendorConfig& vendor(Vendor name) const { return name == Vendor::openai ? openai : anthropic; }
   // [commit] author_name, author_email: author and committer of the change
