@@ -96,13 +96,14 @@ TEST(OpenAi, Misfortunes) {
   Kept garbage = ask("{\"turns\":[{" + words + R"(,"garbage":true}]})");
   EXPECT_TRUE(garbage.events().back().is_discarded());
   Kept failed = ask("{\"turns\":[{" + words +
-                            R"(,"error":{"type":"server_error","message":"no","at":"mid-stream"}}]})");
+                    R"(,"error":{"type":"server_error","message":"no","at":"mid-stream"}}]})");
   EXPECT_EQ(failed.events().back()["type"], "response.failed");
   EXPECT_EQ(failed.events().back()["response"]["error"]["message"], "no");
   Kept limited = ask(R"({"turns":[{"error":{"status":429,"headers":{"retry-after":"1"}}}]})");
   EXPECT_EQ(limited.status, 429U);
   EXPECT_EQ(limited.headers.back().first, "retry-after");
   EXPECT_GT(ask(R"({"turns":[{"flood_bytes":100000}]})").body.size(), 100000U);
+  EXPECT_TRUE(ask(R"({"turns":[{"garbage":"before-headers"}]})").babbled);
 }
 
 Block call(const std::string& name, const std::string& input) {
