@@ -226,6 +226,9 @@ class Attempt {
     policy.max_requests = invocation_->limits.requests;
     policy.max_tokens = invocation_->limits.max_tokens;
     policy.run_as = ready_.boxes.run_as;
+    policy.transport.head_ms = static_cast<std::uint64_t>(vendor.head_timeout.count());
+    policy.transport.idle_ms = static_cast<std::uint64_t>(vendor.idle_timeout.count());
+    policy.transport.answer_bytes = vendor.answer_bytes;
     TRY(egress::Gateway gateway, egress::Gateway::start(host_.program, policy, ready_.credential,
                                                         std::move(box_->listeners().front())));
     gateway_.emplace(std::move(gateway));

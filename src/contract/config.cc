@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::size_t kMaxNames = 64;
 constexpr std::size_t kMaxConfigBytes = 1U << 20U;
+constexpr std::uint64_t kMaxVendorWaitMs = 24ULL * 3600U * 1000U;
+constexpr std::uint64_t kMaxAnswerBytes = 16ULL << 30U;
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
@@ -200,6 +202,10 @@ std::vector<TomlReader::Entry> vendor_entries(TomlReader* in, VendorConfig* out)
       {"ca_bundle", in->text(&out->ca_bundle, is_path_or_empty, "must be an absolute path")},
       {"credential_env", in->text(&out->credential_env, is_variable_name, "must be the name of a variable")},
       {"vendor_tools", in->names(&out->vendor_tools, is_tool_name, "must be names of the vendor's tools")},
+      {"head_timeout", in->duration(1, kMaxVendorWaitMs, &out->head_timeout)},
+      {"idle_timeout", in->duration(1, kMaxVendorWaitMs, &out->idle_timeout)},
+      {"answer_bytes",
+       in->integer(1, kMaxAnswerBytes, [out](std::uint64_t bytes) { out->answer_bytes = bytes; })},
   };
 }
 

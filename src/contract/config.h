@@ -2,6 +2,7 @@
 // repository is ever part of it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +19,10 @@ struct VendorConfig {
   std::string ca_bundle;                       // PEM file; empty: the system's
   std::string credential_env;                  // name of the variable that holds the key
   std::vector<std::string> vendor_tools = {};  // server-side tools opted in to; the gateway knows which exist
+  // How long the gateway waits for the head of an answer, and for more of it; how large an answer may be.
+  std::chrono::milliseconds head_timeout = std::chrono::minutes(10);
+  std::chrono::milliseconds idle_timeout = std::chrono::minutes(10);
+  std::uint64_t answer_bytes = 256ULL << 20U;
 };
 
 struct Config {

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "contract/config.h"
 #include "contract/invocation.h"
+#include "egress/transport.h"
 
 namespace cofferdam::egress {
 
@@ -30,18 +31,21 @@ const char* credential_kind_name(CredentialKind kind);
 struct GatewayPolicy {
   contract::Vendor vendor = contract::Vendor::none;
   CredentialKind credential_kind = CredentialKind::anthropic_api_key;
-  std::string upstream;             // https://host[:port][/prefix]
-  std::string ca_bundle;            // PEM file; empty: the system's
-  std::vector<std::string> models;  // only these may be asked for
+  std::string upstream;                        // https://host[:port][/prefix]
+  std::string ca_bundle;                       // PEM file; empty: the system's
+  std::vector<std::string> models;             // only these may be asked for
   std::vector<std::string> vendor_tools = {};  // server-side tools that the user has opted in to
   std::uint64_t max_requests = 0;
   std::uint64_t max_tokens = 0;  // ceiling of max_tokens in one request
   // Whom the gateway becomes, without any group, before it accepts anything; for a supervisor that is root.
   std::optional<UserIds> run_as = {};
+  TransportPolicy transport = {};
 };
 
 // The rule of `HEAD /`, which the gateway answers by itself: not a request to the vendor.
 inline constexpr const char* kPresenceRule = "presence";
+// The failure of an exchange that the box has left: before the end, or behind the last event of a stream.
+inline constexpr const char* kClientGone = "client-gone";
 
 // What the gateway reports, one per request that it answered. No bodies, no secrets.
 struct GatewayEvent {
@@ -49,13 +53,16 @@ struct GatewayEvent {
   std::string path;  // printable, bounded
   std::string rule;  // the route that allowed it, or the rule that denied it
   bool denied = false;
-  bool limit = false;  // denied because the request budget is used up
-  int status = 0;      // as answered to the box
+  // Denied because the request budget is used up; or allowed, and the answer was larger than it may be.
+  bool limit = false;
+  int status = 0;  // as answered to the box
   std::uint64_t request_bytes = 0;
   std::uint64_t response_bytes = 0;
   std::uint64_t took_ms = 0;
   std::uint64_t input_tokens = 0;  // from the vendor's usage fields, if seen
   std::uint64_t output_tokens = 0;
+  std::string retry_after;  // as the vendor said it
+  std::string failure;      // failure_name(), when there was no good answer; empty: there was
 };
 Result<GatewayEvent> decode_gateway_event(std::string_view line);
 std::string encode_gateway_event(const GatewayEvent& event);

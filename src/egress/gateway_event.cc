@@ -15,6 +15,8 @@ using contract::kMaxJsonInteger;
 constexpr std::size_t kMaxMethod = 32;
 constexpr std::size_t kMaxPath = 512;
 constexpr std::size_t kMaxRule = 256;
+constexpr std::size_t kMaxRetryAfter = 64;
+constexpr std::size_t kMaxFailure = 64;
 constexpr std::size_t kMaxLine = 8192;
 
 }  // namespace
@@ -30,7 +32,9 @@ std::string encode_gateway_event(const GatewayEvent& event) {
                                   {"response_bytes", json_count(event.response_bytes)},
                                   {"took_ms", json_count(event.took_ms)},
                                   {"input_tokens", json_count(event.input_tokens)},
-                                  {"output_tokens", json_count(event.output_tokens)}});
+                                  {"output_tokens", json_count(event.output_tokens)},
+                                  {"retry_after", json_text(event.retry_after, kMaxRetryAfter)},
+                                  {"failure", json_text(event.failure, kMaxFailure)}});
 }
 
 Result<GatewayEvent> decode_gateway_event(std::string_view line) {
@@ -49,6 +53,8 @@ Result<GatewayEvent> decode_gateway_event(std::string_view line) {
   event.took_ms = in.integer("took_ms", 0, kMaxJsonInteger);
   event.input_tokens = in.integer("input_tokens", 0, kMaxJsonInteger);
   event.output_tokens = in.integer("output_tokens", 0, kMaxJsonInteger);
+  event.retry_after = in.text("retry_after", {0, kMaxRetryAfter});
+  event.failure = in.text("failure", {0, kMaxFailure});
   in.finish();
   if (fault.failed()) return fault.error().with("gateway event");
   return event;

@@ -62,6 +62,7 @@ Result<GatewayPolicy> decode_policy(std::string_view line) {
     user->finish();
     policy.run_as = ids;
   }
+  policy.transport = decode_transport(in.object("transport"));
   in.finish();
   if (fault.failed()) return fault.error().with("gateway policy");
   return policy;
@@ -82,7 +83,8 @@ Result<Secret> encode_setup(const GatewayPolicy& policy, const std::string& cred
                {"vendor_tools", policy.vendor_tools},
                {"max_requests", contract::json_count(policy.max_requests)},
                {"max_tokens", contract::json_count(policy.max_tokens)},
-               {"run_as", nullptr}};
+               {"run_as", nullptr},
+               {"transport", encode_transport(policy.transport)}};
   if (policy.run_as.has_value()) json["run_as"] = {{"uid", policy.run_as->uid}, {"gid", policy.run_as->gid}};
   std::string text = contract::canonical(json) + "\n";
   if (text.size() + credential.size() > kMaxSetupBytes) {

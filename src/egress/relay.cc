@@ -24,10 +24,7 @@ namespace http = beast::http;
 using boost::system::error_code;
 
 constexpr auto kSendLimit = std::chrono::seconds(120);
-// A model may think for minutes before its first byte; vendors send pings while they stream.
-constexpr auto kHeadLimit = std::chrono::seconds(600);
-constexpr auto kIdleLimit = std::chrono::seconds(600);
-constexpr std::uint64_t kMaxAnswerBytes = 1ULL << 30U;
+constexpr unsigned long kMaxRetryAfterSeconds = 60;
 constexpr std::size_t kMaxAnswerHead = 64U << 10U;
 constexpr std::size_t kChunk = 16U << 10U;
 
@@ -41,34 +38,45 @@ std::string lower_name(const Parser::value_type::value_type& field) {
 
 class Relay {
  public:
-  Relay(beast::tcp_stream* client, RelayRequest* request, Call* call)
-      : client_(client), request_(request), call_(call), scanner_(UsageScanner::Form::none) {
+  Relay(beast::tcp_stream* client, const GatewaySetup* setup, RelayRequest* request, Call* call)
+      : client_(client),
+        setup_(setup),
+        request_(request),
+        call_(call),
+        // A model may think for minutes before its first byte; vendors send pings while they stream.
+        head_limit_(setup->policy.transport.head_ms),
+        idle_limit_(setup->policy.transport.idle_ms),
+        scanner_(UsageScanner::Form::none) {
     parser_.header_limit(kMaxAnswerHead);
-    parser_.body_limit(kMaxAnswerBytes);
+    parser_.body_limit(setup->policy.transport.answer_bytes);
   }
-  asio::awaitable<void> run(Upstream* upstream, const GatewaySetup* setup);
+  asio::awaitable<void> run(Upstream* upstream);
   Exchange exchange;
 
  private:
-  asio::awaitable<VendorFailure> send(const GatewaySetup* setup);
+  asio::awaitable<VendorFailure> send();
   asio::awaitable<VendorFailure> receive_head();
   VendorFailure judge_head() const;
   std::string head_for_client();
+  bool may_tell(const std::string& name, const std::string& value) const;
   asio::awaitable<VendorFailure> stream_body();
   asio::awaitable<bool> pass_on(std::string_view bytes);
   asio::awaitable<bool> write_client(std::string_view bytes);
 
   beast::tcp_stream* client_;
+  const GatewaySetup* setup_;
   RelayRequest* request_;
   Call* call_;
+  std::chrono::milliseconds head_limit_;
+  std::chrono::milliseconds idle_limit_;
   beast::flat_buffer buffer_{2 * kMaxAnswerHead};
   Parser parser_;
   UsageScanner scanner_;
   bool chunked_ = false;
 };
 
-asio::awaitable<VendorFailure> Relay::send(const GatewaySetup* setup) {
-  Secret head = vendor_request_head(setup->origin, request_->target, request_->fields, setup->credential,
+asio::awaitable<VendorFailure> Relay::send() {
+  Secret head = vendor_request_head(setup_->origin, request_->target, request_->fields, setup_->credential,
                                     request_->body.size());
   std::array<asio::const_buffer, 2> buffers{asio::buffer(head.view()), asio::buffer(request_->body)};
   error_code ec;
@@ -83,7 +91,7 @@ asio::awaitable<VendorFailure> Relay::send(const GatewaySetup* setup) {
 
 asio::awaitable<VendorFailure> Relay::receive_head() {
   error_code ec;
-  call_->stream().next_layer().expires_after(kHeadLimit);
+  call_->stream().next_layer().expires_after(head_limit_);
   co_await http::async_read_header(call_->stream(), buffer_, parser_,
                                    asio::redirect_error(asio::use_awaitable, ec));
   if (call_->cancelled()) co_return VendorFailure::cancelled;
@@ -107,6 +115,17 @@ VendorFailure Relay::judge_head() const {
   return coded ? VendorFailure::protocol : VendorFailure::none;
 }
 
+// Codex sleeps for as long as it is told, without a word: a day, if the vendor says so. What is longer than a
+// client should wait is kept for the record, and the client ends after its own few tries. Claude Code decides
+// by itself that such a wait is too long.
+bool Relay::may_tell(const std::string& name, const std::string& value) const {
+  if (!response_field_allowed(name) || !is_plain_value(value)) return false;
+  if (name != "retry-after" || setup_->policy.vendor != contract::Vendor::openai) return true;
+  const bool seconds =
+      !value.empty() && value.size() <= 2 && value.find_first_not_of("0123456789") == std::string::npos;
+  return seconds && std::stoul(value) <= kMaxRetryAfterSeconds;
+}
+
 std::string Relay::head_for_client() {
   const auto& answer = parser_.get();
   exchange.status = static_cast<int>(answer.result_int());
@@ -115,7 +134,8 @@ std::string Relay::head_for_client() {
   for (const auto& field : answer) {
     std::string name = lower_name(field);
     std::string value(field.value());
-    if (response_field_allowed(name) && is_plain_value(value)) head += fmt::format("{}: {}\r\n", name, value);
+    if (name == "retry-after" && is_plain_value(value)) exchange.retry_after = value;
+    if (may_tell(name, value)) head += fmt::format("{}: {}\r\n", name, value);
   }
   auto length = parser_.content_length();
   bool empty = parser_.is_done();
@@ -130,7 +150,7 @@ std::string Relay::head_for_client() {
 
 asio::awaitable<bool> Relay::write_client(std::string_view bytes) {
   error_code ec;
-  client_->expires_after(kIdleLimit);
+  client_->expires_after(idle_limit_);
   co_await asio::async_write(*client_, asio::buffer(bytes), asio::redirect_error(asio::use_awaitable, ec));
   client_->expires_never();
   co_return !ec;
@@ -145,7 +165,7 @@ asio::awaitable<bool> Relay::pass_on(std::string_view bytes) {
   constexpr std::string_view end = "\r\n";
   std::array<asio::const_buffer, 3> buffers{asio::buffer(size), asio::buffer(bytes), asio::buffer(end)};
   error_code ec;
-  client_->expires_after(kIdleLimit);
+  client_->expires_after(idle_limit_);
   co_await asio::async_write(*client_, buffers, asio::redirect_error(asio::use_awaitable, ec));
   client_->expires_never();
   co_return !ec;
@@ -158,7 +178,7 @@ asio::awaitable<VendorFailure> Relay::stream_body() {
     body.data = chunk.data();
     body.size = chunk.size();
     error_code ec;
-    call_->stream().next_layer().expires_after(kIdleLimit);
+    call_->stream().next_layer().expires_after(idle_limit_);
     co_await http::async_read_some(call_->stream(), buffer_, parser_,
                                    asio::redirect_error(asio::use_awaitable, ec));
     if (call_->cancelled()) co_return VendorFailure::cancelled;
@@ -179,9 +199,9 @@ asio::awaitable<VendorFailure> Relay::stream_body() {
   co_return VendorFailure::none;
 }
 
-asio::awaitable<void> Relay::run(Upstream* upstream, const GatewaySetup* setup) {
+asio::awaitable<void> Relay::run(Upstream* upstream) {
   exchange.failure = co_await upstream->connect(call_);
-  if (exchange.failure == VendorFailure::none) exchange.failure = co_await send(setup);
+  if (exchange.failure == VendorFailure::none) exchange.failure = co_await send();
   if (exchange.failure == VendorFailure::none) exchange.failure = co_await receive_head();
   if (exchange.failure != VendorFailure::none) co_return;
   std::string head = head_for_client();
@@ -200,8 +220,8 @@ asio::awaitable<void> Relay::run(Upstream* upstream, const GatewaySetup* setup) 
 
 asio::awaitable<Exchange> relay(beast::tcp_stream* client, Upstream* upstream, const GatewaySetup* setup,
                                 RelayRequest* request, Call* call) {
-  Relay relay(client, request, call);
-  co_await relay.run(upstream, setup);
+  Relay relay(client, setup, request, call);
+  co_await relay.run(upstream);
   co_return relay.exchange;
 }
 

@@ -29,6 +29,7 @@ struct Exchange {
   VendorFailure failure = VendorFailure::none;
   std::uint64_t response_bytes = 0;
   TokenUsage usage;
+  std::string retry_after;  // as the vendor said it; empty: it did not
 };
 
 // `client` is written to only after the vendor's answer has begun; before that, every failure is left to the

@@ -282,9 +282,12 @@ asio::awaitable<Session::Next> Session::close_exchange(Request* request, const E
   if (exchange->failure != VendorFailure::none) {
     notes += notes.empty() ? "" : ", ";
     notes += failure_name(exchange->failure);
+    request->event.failure = failure_name(exchange->failure);
   }
   if (!notes.empty()) rule += " (" + notes + ")";
   request->event.response_bytes = exchange->response_bytes;
+  request->event.retry_after = exchange->retry_after;
+  request->event.limit = exchange->failure == VendorFailure::too_large;
   request->event.input_tokens = exchange->usage.input;
   request->event.output_tokens = exchange->usage.output;
   if (exchange->complete) {

@@ -32,6 +32,9 @@ upstream = "https://gateway.example:8443"
 ca_bundle = "/etc/ssl/internal.pem"
 credential_env = "GATEWAY_KEY"
 vendor_tools = ["web_search_20250305"]
+head_timeout = "90s"
+idle_timeout = "1500ms"
+answer_bytes = 1_000_000
 [vendors.openai]
 upstream = "https://openai.example"
 ca_bundle = "/etc/ssl/openai.pem"
@@ -61,6 +64,10 @@ requests = 7
   EXPECT_EQ(decoded->anthropic.upstream, "https://gateway.example:8443");
   EXPECT_EQ(decoded->anthropic.ca_bundle, "/etc/ssl/internal.pem");
   EXPECT_EQ(decoded->anthropic.credential_env, "GATEWAY_KEY");
+  EXPECT_EQ(decoded->anthropic.head_timeout, std::chrono::seconds(90));
+  EXPECT_EQ(decoded->anthropic.idle_timeout, std::chrono::milliseconds(1500));
+  EXPECT_EQ(decoded->anthropic.answer_bytes, 1'000'000U);
+  EXPECT_EQ(decoded->openai.head_timeout, std::chrono::minutes(10));
   EXPECT_EQ(decoded->vendor(Vendor::openai).upstream, "https://openai.example");
   EXPECT_EQ(decoded->vendor(Vendor::openai).ca_bundle, "/etc/ssl/openai.pem");
   EXPECT_EQ(decoded->vendor(Vendor::openai).credential_env, "OTHER_KEY");
@@ -154,6 +161,9 @@ TEST(Config, IdentsAndPathsAreClean) {
   expect_value("commit", "author_email", {"'a@b'"}, {"''", "'a b@c'", "'<a@b>'", "\"a@b\\r\""});
   expect_value("vendors.anthropic", "ca_bundle", {"''", "'/a'"}, {"'a'", "\"/a\\u0001\""});
   expect_value("vendors.anthropic", "credential_env", {"'A_1'", "'_a'"}, {"''", "'1A'", "'A=B'", "'A-B'"});
+  expect_value("vendors.openai", "head_timeout", {"'1ms'", "'24h'"}, {"'0s'", "'25h'", "60"});
+  expect_value("vendors.openai", "idle_timeout", {"'1ms'", "'24h'"}, {"'0s'", "'25h'", "60"});
+  expect_value("vendors.openai", "answer_bytes", {"1", "17179869184"}, {"0", "17179869185", "'1'"});
   expect_value("vendors.openai", "vendor_tools", {"[]", "['web_search']"},
                {"'web_search'", "[1]", "['']", "['Web']", "['a b']", "[['a']]"});
   expect_value("agents", "dir", {"''", "'/opt'"}, {"'opt'"});

@@ -20,6 +20,8 @@ TEST(GatewayEvent, ComesBackAsItWent) {
   event.took_ms = 3;
   event.input_tokens = 4;
   event.output_tokens = 5;
+  event.retry_after = "Wed, 30 Nov 2026 12:00:00 GMT";
+  event.failure = "vendor-reset";
   std::string line = encode_gateway_event(event);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   auto back = decode_gateway_event(line);
@@ -27,6 +29,8 @@ TEST(GatewayEvent, ComesBackAsItWent) {
   EXPECT_EQ(encode_gateway_event(*back), line);
   EXPECT_EQ(back->output_tokens, 5U);
   EXPECT_TRUE(back->limit);
+  EXPECT_EQ(back->retry_after, "Wed, 30 Nov 2026 12:00:00 GMT");
+  EXPECT_EQ(back->failure, "vendor-reset");
 }
 
 TEST(GatewayEvent, SurvivesWhatABoxWrites) {
@@ -57,6 +61,9 @@ GatewayPolicy policy() {
   out.vendor_tools = {"web_search_20250305"};
   out.max_requests = 5;
   out.max_tokens = 7;
+  out.transport.head_ms = 8;
+  out.transport.idle_ms = 9;
+  out.transport.answer_bytes = 10;
   return out;
 }
 
@@ -71,6 +78,7 @@ TEST(GatewaySetup, ComesBackAsItWent) {
   EXPECT_EQ(setup->policy.vendor_tools, policy().vendor_tools);
   EXPECT_EQ(setup->policy.max_requests, 5U);
   EXPECT_EQ(setup->policy.max_tokens, 7U);
+  EXPECT_TRUE(setup->policy.transport == policy().transport);
   EXPECT_EQ(setup->credential.view(), "x-api-key: sk-1\"\\\r\n");
 }
 
