@@ -205,20 +205,42 @@ class Watch {
     if (!event->denied && event->rule != egress::kPresenceRule) ++result.egress.requests;
     result.usage.input_tokens += event->input_tokens;
     result.usage.output_tokens += event->output_tokens;
+    note_vendor(*event);
+    if (event->limit && !event->denied)
+      end(Outcome::limit, "response", "an answer of the vendor's is too large");
     if (event->limit) end(Outcome::limit, "requests", "the budget of requests to the vendor is used up");
     // A box can be denied as often as it likes; the count in the result stays exact.
     if (event->denied && result.egress.denied > kRecordedDenials) return;
-    in_.account.event(contract::event_type::egress,
-                      {{"method", contract::json_text(event->method, 32)},
-                       {"path", contract::json_text(event->path, 300)},
-                       {"rule", contract::json_text(event->rule, 300)},
-                       {"denied", event->denied},
-                       {"status", event->status},
-                       {"request_bytes", contract::json_count(event->request_bytes)},
-                       {"response_bytes", contract::json_count(event->response_bytes)},
-                       {"took_ms", contract::json_count(event->took_ms)},
-                       {"input_tokens", contract::json_count(event->input_tokens)},
-                       {"output_tokens", contract::json_count(event->output_tokens)}});
+    in_.account.event(
+        contract::event_type::egress,
+        {{"method", contract::json_text(event->method, 32)},
+         {"path", contract::json_text(event->path, 300)},
+         {"rule", contract::json_text(event->rule, 300)},
+         {"denied", event->denied},
+         {"status", event->status},
+         {"request_bytes", contract::json_count(event->request_bytes)},
+         {"response_bytes", contract::json_count(event->response_bytes)},
+         {"took_ms", contract::json_count(event->took_ms)},
+         {"input_tokens", contract::json_count(event->input_tokens)},
+         {"output_tokens", contract::json_count(event->output_tokens)},
+         {"failure", event->failure.empty() ? Json(nullptr) : Json(event->failure)},
+         {"retry_after",
+          event->retry_after.empty() ? Json(nullptr) : contract::json_text(event->retry_after, 64)}});
+  }
+
+  // What the last request came to, unless that was a good answer: a CLI does not always say it, and one that
+  // is ended while it waits or tries again says nothing at all.
+  void note_vendor(const egress::GatewayEvent& event) {
+    if (event.denied || event.rule == egress::kPresenceRule) return;
+    vendor_trouble_.clear();
+    if (event.failure.empty() && event.status < 400) return;
+    // Left by the agent: a part of its way to work, unless it was ended while it waited.
+    if (event.failure == egress::kClientGone && !ending_) return;
+    vendor_trouble_ = "the last request to the vendor: ";
+    if (event.status != 0) vendor_trouble_ += fmt::format("{} ", event.status);
+    vendor_trouble_ += event.failure;
+    if (!event.retry_after.empty()) vendor_trouble_ += "retry-after " + event.retry_after;
+    vendor_trouble_ = std::string(trim(vendor_trouble_));
   }
 
   Status finish() {
@@ -240,6 +262,7 @@ class Watch {
     contract::ResultRecord& result = in_.account.result();
     agent::Verdict verdict = in_.decoder.finish(status_);
     in_.account.settlement().conclude(verdict.ok, verdict.reason);
+    in_.account.settlement().remark(vendor_trouble_);
     result.answer = verdict.answer;
     result.summary = printable(verdict.summary, 8000);
     result.usage.requests = result.egress.requests;
@@ -252,6 +275,7 @@ class Watch {
   settle::LineSplitter lines_{agent::kMaxLineBytes};
   settle::LineSplitter gateway_lines_{16384};
   ExitStatus status_;
+  std::string vendor_trouble_;
   std::uint64_t output_bytes_ = 0;
   bool ending_ = false;
   bool killed_ = false;
