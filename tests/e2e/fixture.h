@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@
 
 namespace cofferdam::test {
 
-class EndToEnd : public ::testing::TestWithParam<User> {
+// For suites that have more parameters than the user.
+class EndToEndWorld : public ::testing::Test {
  protected:
+  virtual User user() const = 0;
   void SetUp() override;
   void TearDown() override;
 
@@ -23,6 +26,8 @@ class EndToEnd : public ::testing::TestWithParam<User> {
 
   // Starts the stand-in with this script and points the user's configuration at it.
   void use_standin(const std::string& script);
+  // The configuration that does so, with `more` in the table of either vendor.
+  void write_config(const std::string& upstream, const std::string& more = {}) const;
   // The script of tests/standin/scripts.
   static std::string script_file(const std::string& name);
   const Standin& standin() const { return *standin_; }
@@ -45,6 +50,16 @@ class EndToEnd : public ::testing::TestWithParam<User> {
   std::optional<Standin> standin_;
   std::string mounts_before_;
 };
+
+class EndToEnd : public EndToEndWorld, public ::testing::WithParamInterface<User> {
+ protected:
+  User user() const override { return GetParam(); }
+};
+
+// In the names of cases that have more parameters.
+inline void PrintTo(User user, std::ostream* out) {
+  *out << user_name(user);
+}
 
 inline std::string user_of(const ::testing::TestParamInfo<User>& param) {
   return user_name(param.param);
