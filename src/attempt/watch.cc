@@ -238,7 +238,7 @@ class Watch {
     if (event.failure == egress::kClientGone && !ending_) return;
     vendor_trouble_ = "the last request to the vendor: ";
     if (event.status != 0) vendor_trouble_ += fmt::format("{} ", event.status);
-    vendor_trouble_ += event.failure;
+    vendor_trouble_ += event.failure == egress::kClientGone ? "still open" : event.failure;
     if (!event.retry_after.empty()) vendor_trouble_ += "retry-after " + event.retry_after;
     vendor_trouble_ = std::string(trim(vendor_trouble_));
   }
