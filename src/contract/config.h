@@ -22,7 +22,7 @@ struct VendorConfig {
   // How long the gateway waits for the head of an answer, and for more of it; how large an answer may be.
   std::chrono::milliseconds head_timeout = std::chrono::minutes(10);
   std::chrono::milliseconds idle_timeout = std::chrono::minutes(10);
-  std::uint64_t answer_bytes = 256ULL << 20U;
+  std::uint64_t answer_bytes = 64ULL << 20U;
 };
 
 struct Config {
