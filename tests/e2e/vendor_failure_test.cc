@@ -274,6 +274,16 @@ TEST_P(Vendor, FailureThatPassesIsForgotten) {
   EXPECT_EQ(branches(), "refs/heads/cofferdam/tried");
 }
 
+// About what 64,000 tokens are. A CLI that does not wait for its reader loses the end of what it prints.
+TEST_P(Vendor, LongAnswerIsWhole) {
+  if (!ready_) return;
+  use_turns(R"({"blocks":[{"text":")" + std::string(250'000, 'x') + R"("}]})");
+  const RunOutcome outcome = run();
+  EXPECT_EQ(outcome.status.code, 0) << outcome.err << outcome.result->cause.detail;
+  expect_over(outcome, 2);
+  EXPECT_EQ(branches(), "refs/heads/cofferdam/tried");
+}
+
 // The most memory that the gateway of this supervisor has had so far, in KiB; 0 when it is not there.
 std::uint64_t gateway_memory(int supervisor) {
   for (int pid : processes_with("internal-gateway")) {
