@@ -36,6 +36,8 @@ using SteadyClock = std::chrono::steady_clock;
 
 // Inside the box's own network namespace every port is free; this one is rarely wanted by test suites.
 constexpr std::uint16_t kGatewayPort = 20711;
+// The most that an unprivileged user may ask for by default: pipe(7).
+constexpr int kOutputRoom = 1 << 20;
 
 // What has to be right before anything is recorded or started.
 struct Readied {
@@ -218,6 +220,9 @@ class Attempt {
     TRY(UniqueFd in, make_sealed_memfd("prompt", ready_.launch.stdin_text));
     TRY(Pipe out, make_pipe());
     TRY(Pipe err, make_pipe());
+    // Claude Code does not wait for its reader when it exits: what the pipe has no room for is lost, and with
+    // a long answer that is the result. Whether the kernel grants the room is no condition of the attempt.
+    (void)::fcntl(out.write.get(), F_SETPIPE_SZ, kOutputRoom);
     TRY(sandbox::Box box, sandbox::Box::start(ready_.boxes, storage_->ref(),
                                               agent_profile(in.get(), out.write.get(), err.write.get())));
     box_.emplace(std::move(box));
@@ -257,6 +262,9 @@ class Attempt {
     policy.run_as = ready_.boxes.run_as;
     policy.transport.extra_ca_bundle = vendor.extra_ca_bundle;
     policy.transport.proxy = vendor.proxy;
+    policy.transport.head_ms = static_cast<std::uint64_t>(vendor.head_timeout.count());
+    policy.transport.idle_ms = static_cast<std::uint64_t>(vendor.idle_timeout.count());
+    policy.transport.answer_bytes = vendor.answer_bytes;
     UniqueFd capture;
     if (host_.config.capture_bodies) {
       TRY(capture, open_file(dir_ + "/bodies.ndjson", O_WRONLY | O_CREAT | O_EXCL | O_APPEND));

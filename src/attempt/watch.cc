@@ -205,13 +205,8 @@ class Watch {
     if (!event->denied && event->rule != egress::kPresenceRule) ++result.egress.requests;
     result.usage.input_tokens += event->input_tokens;
     result.usage.output_tokens += event->output_tokens;
-    spent_.tokens += event->input_tokens + event->output_tokens;
-    spent_.cost_micros += event->cost_micros;
-    const char* over = egress::overspent(in_.budget, spent_);
-    const std::string budget = event->limit ? event->rule : over != nullptr ? over : "";
-    if (!budget.empty()) {
-      end(Outcome::limit, budget, fmt::format("the budget of {} at the vendor is used up", budget));
-    }
+    note_vendor(*event);
+    spend(*event);
     // A box can be denied as often as it likes; the count in the result stays exact.
     if (event->denied && result.egress.denied > kRecordedDenials) return;
     in_.account.event(
@@ -229,8 +224,37 @@ class Watch {
          {"cache_read_tokens", contract::json_count(event->cache_read_tokens)},
          {"cache_write_tokens", contract::json_count(event->cache_write_tokens)},
          {"cost_usd_micros", contract::json_count(event->cost_micros)},
+         {"failure", event->failure.empty() ? Json(nullptr) : Json(event->failure)},
          {"retry_after",
           event->retry_after.empty() ? Json(nullptr) : contract::json_text(event->retry_after, 64)}});
+  }
+
+  void spend(const egress::GatewayEvent& event) {
+    spent_.tokens += event.input_tokens + event.output_tokens;
+    spent_.cost_micros += event.cost_micros;
+    if (event.limit && !event.denied) {
+      return end(Outcome::limit, "response", "an answer of the vendor's is too large");
+    }
+    const char* over = egress::overspent(in_.budget, spent_);
+    const std::string budget = event.limit ? event.rule : over != nullptr ? over : "";
+    if (!budget.empty()) {
+      end(Outcome::limit, budget, fmt::format("the budget of {} at the vendor is used up", budget));
+    }
+  }
+
+  // What the last request came to, unless that was a good answer: a CLI does not always say it, and one that
+  // is ended while it waits or tries again says nothing at all.
+  void note_vendor(const egress::GatewayEvent& event) {
+    if (event.denied || event.rule == egress::kPresenceRule) return;
+    vendor_trouble_.clear();
+    if (event.failure.empty() && event.status < 400) return;
+    // Left by the agent: a part of its way to work, unless it was ended while it waited.
+    if (event.failure == egress::kClientGone && !ending_) return;
+    vendor_trouble_ = "the last request to the vendor: ";
+    if (event.status != 0) vendor_trouble_ += fmt::format("{} ", event.status);
+    vendor_trouble_ += event.failure == egress::kClientGone ? "still open" : event.failure;
+    if (!event.retry_after.empty()) vendor_trouble_ += "retry-after " + event.retry_after;
+    vendor_trouble_ = std::string(trim(vendor_trouble_));
   }
 
   Status finish() {
@@ -252,6 +276,7 @@ class Watch {
     contract::ResultRecord& result = in_.account.result();
     agent::Verdict verdict = in_.decoder.finish(status_);
     in_.account.settlement().conclude(verdict.ok, verdict.reason);
+    in_.account.settlement().remark(vendor_trouble_);
     result.answer = verdict.answer;
     result.summary = printable(verdict.summary, 8000);
     result.usage.requests = result.egress.requests;
@@ -266,6 +291,7 @@ class Watch {
   settle::LineSplitter gateway_lines_{16384};
   ExitStatus status_;
   egress::Spent spent_;
+  std::string vendor_trouble_;
   std::uint64_t output_bytes_ = 0;
   bool ending_ = false;
   bool killed_ = false;

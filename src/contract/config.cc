@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::size_t kMaxNames = 64;
 constexpr std::size_t kMaxConfigBytes = 1U << 20U;
+constexpr std::uint64_t kMaxVendorWaitMs = 24ULL * 3600U * 1000U;
+constexpr std::uint64_t kMaxAnswerBytes = 16ULL << 30U;
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
@@ -301,6 +303,10 @@ std::vector<TomlReader::Entry> vendor_entries(TomlReader* in, VendorConfig* out)
       {"keyring", in->text(&out->keyring, is_keyring_description, "must be the description of a key")},
       {"token_url", in->text(&out->token_url, is_token_url, "must be https://host[:port]/path")},
       {"vendor_tools", in->names(&out->vendor_tools, is_tool_name, "must be names of the vendor's tools")},
+      {"head_timeout", in->duration(1, kMaxVendorWaitMs, &out->head_timeout)},
+      {"idle_timeout", in->duration(1, kMaxVendorWaitMs, &out->idle_timeout)},
+      {"answer_bytes",
+       in->integer(1, kMaxAnswerBytes, [out](std::uint64_t bytes) { out->answer_bytes = bytes; })},
   };
 }
 

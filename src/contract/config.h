@@ -2,6 +2,7 @@
 // repository is ever part of it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -32,6 +33,10 @@ struct VendorConfig {
   std::vector<std::string> vendor_tools = {};  // server-side tools opted in to; the gateway knows which exist
   std::string extra_ca_bundle = {};            // PEM file, trusted beside ca_bundle or the system's
   std::string proxy = {};                      // "http://host:port", asked to CONNECT; empty: direct
+  // How long the gateway waits for the head of an answer, and for more of it; how large an answer may be.
+  std::chrono::milliseconds head_timeout = std::chrono::minutes(10);
+  std::chrono::milliseconds idle_timeout = std::chrono::minutes(10);
+  std::uint64_t answer_bytes = 64ULL << 20U;
 };
 
 struct Config {

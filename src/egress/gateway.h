@@ -42,6 +42,8 @@ struct GatewayPolicy {
 
 // The rule of `HEAD /`, which the gateway answers by itself: not a request to the vendor.
 inline constexpr const char* kPresenceRule = "presence";
+// The failure of an exchange that the box has left: before the end, or behind the last event of a stream.
+inline constexpr const char* kClientGone = "client-gone";
 
 // What the gateway reports, one per request that it answered. No bodies, no secrets.
 struct GatewayEvent {
@@ -49,8 +51,10 @@ struct GatewayEvent {
   std::string path;  // printable, bounded
   std::string rule;  // the route that allowed it, or the rule that denied it
   bool denied = false;
-  bool limit = false;  // denied because a budget is used up; the rule is the budget's name
-  int status = 0;      // as answered to the box
+  // Denied because a budget is used up, whose name the rule is; or allowed, and the answer was larger than it
+  // may be.
+  bool limit = false;
+  int status = 0;  // as answered to the box
   std::uint64_t request_bytes = 0;
   std::uint64_t response_bytes = 0;
   std::uint64_t took_ms = 0;
@@ -60,6 +64,7 @@ struct GatewayEvent {
   std::uint64_t cache_write_tokens = 0;
   std::uint64_t cost_micros = 0;  // by the policy's price
   std::string retry_after;        // as the vendor said it
+  std::string failure;            // failure_name(), when there was no good answer; empty: there was
 };
 Result<GatewayEvent> decode_gateway_event(std::string_view line);
 std::string encode_gateway_event(const GatewayEvent& event);

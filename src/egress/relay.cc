@@ -24,9 +24,7 @@ namespace http = beast::http;
 using boost::system::error_code;
 
 constexpr auto kSendLimit = std::chrono::seconds(120);
-// A larger question is not kept for a second try.
-constexpr std::size_t kMaxResent = 1U << 20U;
-constexpr std::uint64_t kMaxAnswerBytes = 1ULL << 30U;
+constexpr unsigned long kMaxRetryAfterSeconds = 60;
 constexpr std::size_t kMaxAnswerHead = 64U << 10U;
 constexpr std::size_t kChunk = 16U << 10U;
 
@@ -50,19 +48,18 @@ class Relay {
         idle_limit_(setup->policy.transport.idle_ms),
         scanner_(UsageScanner::Form::none) {
     parser_.header_limit(kMaxAnswerHead);
-    parser_.body_limit(kMaxAnswerBytes);
+    parser_.body_limit(setup->policy.transport.answer_bytes);
   }
   asio::awaitable<void> run(Upstream* upstream);
   Exchange exchange;
 
  private:
-  asio::awaitable<VendorFailure> ask(Upstream* upstream);
   asio::awaitable<VendorFailure> send();
-  bool can_resend() const;
   void release_body();
   asio::awaitable<VendorFailure> receive_head();
   VendorFailure judge_head() const;
   std::string head_for_client();
+  bool may_tell(const std::string& name, const std::string& value) const;
   asio::awaitable<VendorFailure> stream_body();
   asio::awaitable<bool> pass_on(std::string_view bytes);
   asio::awaitable<bool> write_client(std::string_view bytes);
@@ -79,13 +76,6 @@ class Relay {
   bool chunked_ = false;
 };
 
-// Only a connection that was kept may have died unnoticed, and only as long as the vendor has not said a
-// word.
-bool Relay::can_resend() const {
-  return call_->reused() && !call_->cancelled() && !request_->body.empty() && buffer_.size() == 0 &&
-         !parser_.got_some();
-}
-
 void Relay::release_body() {
   request_->body = std::string();
   if (request_->sent) request_->sent();
@@ -99,19 +89,9 @@ asio::awaitable<VendorFailure> Relay::send() {
   call_->stream().next_layer().expires_after(kSendLimit);
   co_await asio::async_write(call_->stream(), buffers, asio::redirect_error(asio::use_awaitable, ec));
   // A thousand streams wait for their answers with nothing of their questions left in memory.
-  if (!call_->reused() || request_->body.size() > kMaxResent) release_body();
+  release_body();
   if (call_->cancelled()) co_return VendorFailure::cancelled;
   co_return ec ? VendorFailure::reset : VendorFailure::none;
-}
-
-asio::awaitable<VendorFailure> Relay::ask(Upstream* upstream) {
-  VendorFailure failure = co_await send();
-  if (failure == VendorFailure::none) failure = co_await receive_head();
-  if (failure != VendorFailure::reset || !can_resend()) co_return failure;
-  failure = co_await upstream->connect(call_, true);
-  if (failure == VendorFailure::none) failure = co_await send();
-  if (failure == VendorFailure::none) failure = co_await receive_head();
-  co_return failure;
 }
 
 asio::awaitable<VendorFailure> Relay::receive_head() {
@@ -140,6 +120,17 @@ VendorFailure Relay::judge_head() const {
   return coded ? VendorFailure::protocol : VendorFailure::none;
 }
 
+// Codex sleeps for as long as it is told, without a word: a day, if the vendor says so. What is longer than a
+// client should wait is kept for the record, and the client ends after its own few tries. Claude Code decides
+// by itself that such a wait is too long.
+bool Relay::may_tell(const std::string& name, const std::string& value) const {
+  if (!response_field_allowed(name) || !is_plain_value(value)) return false;
+  if (name != "retry-after" || setup_->policy.vendor != contract::Vendor::openai) return true;
+  const bool seconds =
+      !value.empty() && value.size() <= 2 && value.find_first_not_of("0123456789") == std::string::npos;
+  return seconds && std::stoul(value) <= kMaxRetryAfterSeconds;
+}
+
 std::string Relay::head_for_client() {
   const auto& answer = parser_.get();
   exchange.status = static_cast<int>(answer.result_int());
@@ -149,7 +140,7 @@ std::string Relay::head_for_client() {
     std::string name = lower_name(field);
     std::string value(field.value());
     if (name == "retry-after" && is_plain_value(value)) exchange.retry_after = value;
-    if (response_field_allowed(name) && is_plain_value(value)) head += fmt::format("{}: {}\r\n", name, value);
+    if (may_tell(name, value)) head += fmt::format("{}: {}\r\n", name, value);
   }
   auto length = parser_.content_length();
   bool empty = parser_.is_done();
@@ -216,9 +207,11 @@ asio::awaitable<VendorFailure> Relay::stream_body() {
 
 asio::awaitable<void> Relay::run(Upstream* upstream) {
   exchange.failure = co_await upstream->connect(call_);
-  if (exchange.failure == VendorFailure::none) exchange.failure = co_await ask(upstream);
+  // Never sent twice: what has gone out may have been heard and charged for, whatever became of the answer.
+  // The CLIs try again by themselves, and each of their tries is on record.
+  if (exchange.failure == VendorFailure::none) exchange.failure = co_await send();
+  if (exchange.failure == VendorFailure::none) exchange.failure = co_await receive_head();
   if (exchange.failure != VendorFailure::none) co_return;
-  release_body();
   std::string head = head_for_client();
   bool written = co_await write_client(head);
   if (!written) {

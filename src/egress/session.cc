@@ -325,8 +325,10 @@ asio::awaitable<Session::Next> Session::close_exchange(Request* request, const E
   if (exchange->failure != VendorFailure::none) {
     notes += notes.empty() ? "" : ", ";
     notes += failure_name(exchange->failure);
+    request->event.failure = failure_name(exchange->failure);
   }
   if (!notes.empty()) rule += " (" + notes + ")";
+  request->event.limit = exchange->failure == VendorFailure::too_large;
   account(request, *exchange);
   if (exchange->complete) {
     record(request, std::move(rule), exchange->status);

@@ -40,6 +40,7 @@ Json encode_transport(const TransportPolicy& policy) {
           {"head_ms", policy.head_ms},
           {"idle_ms", policy.idle_ms},
           {"keep_ms", policy.keep_ms},
+          {"answer_bytes", contract::json_count(policy.answer_bytes)},
           {"destinations", std::move(destinations)}};
 }
 
@@ -52,6 +53,7 @@ TransportPolicy decode_transport(contract::ObjectReader in) {
   out.head_ms = in.integer("head_ms", 1, kMaxMs);
   out.idle_ms = in.integer("idle_ms", 1, kMaxMs);
   out.keep_ms = in.integer("keep_ms", 0, kMaxMs);
+  out.answer_bytes = in.integer("answer_bytes", 1, kMaxJsonInteger);
   for (contract::ObjectReader& entry : in.objects("destinations", 0, kMaxDestinations)) {
     out.destinations.push_back(decode_destination(&entry));
   }

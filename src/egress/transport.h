@@ -29,6 +29,7 @@ struct TransportPolicy {
   std::uint64_t head_ms = 600'000;  // until the head of an answer is there
   std::uint64_t idle_ms = 600'000;  // silence inside an answer, of either side
   std::uint64_t keep_ms = 30'000;   // an unused connection to the vendor is kept this long; 0: not at all
+  std::uint64_t answer_bytes = 64ULL << 20U;  // of one answer's body; more ends the attempt
   std::vector<Destination> destinations;
   bool operator==(const TransportPolicy&) const = default;
 };

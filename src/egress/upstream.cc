@@ -80,7 +80,6 @@ Status Upstream::name_peer(TlsStream* stream) const {
 
 asio::awaitable<VendorFailure> Upstream::dial(Call* call) {
   call->stream_ = std::make_unique<TlsStream>(boost::beast::tcp_stream(*context_), tls_);
-  call->reused_ = false;
   auto& lowest = call->stream_->next_layer();
   VendorFailure failure = co_await dialer_.connect(&lowest, &call->cancelled_);
   if (failure != VendorFailure::none || !setup_->proxy.has_value()) co_return failure;
@@ -113,7 +112,6 @@ bool Upstream::take_idle(Call* call) {
     idle_.pop_back();
     if (!is_quiet(stream.get())) continue;
     call->stream_ = std::move(stream);
-    call->reused_ = true;
     return true;
   }
   return false;
@@ -139,8 +137,8 @@ void Upstream::keep(Call* call) {
   drop_expired();
 }
 
-asio::awaitable<VendorFailure> Upstream::connect(Call* call, bool fresh) {
-  if (!fresh && take_idle(call)) co_return VendorFailure::none;
+asio::awaitable<VendorFailure> Upstream::connect(Call* call) {
+  if (take_idle(call)) co_return VendorFailure::none;
   VendorFailure failure = co_await dial(call);
   if (failure != VendorFailure::none) co_return failure;
   co_return co_await shake_hands(call);

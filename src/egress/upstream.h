@@ -26,15 +26,12 @@ class Call {
  public:
   void cancel();
   bool cancelled() const { return cancelled_; }
-  // Whether an earlier request has used the connection: then it may have died unnoticed.
-  bool reused() const { return reused_; }
   TlsStream& stream() { return *stream_; }
 
  private:
   friend class Upstream;
   std::unique_ptr<TlsStream> stream_;
   bool cancelled_ = false;
-  bool reused_ = false;
 };
 
 class Upstream {
@@ -43,8 +40,9 @@ class Upstream {
   static Result<std::unique_ptr<Upstream>> create(boost::asio::io_context* context, Names* names,
                                                   const GatewaySetup& setup);
 
-  // Connects `call` with a verified session: one that is kept, unless `fresh`, or a new one.
-  boost::asio::awaitable<VendorFailure> connect(Call* call, bool fresh = false);
+  // Connects `call` with a verified session: one that is kept and still quiet, or a new
+  // one.
+  boost::asio::awaitable<VendorFailure> connect(Call* call);
   // Keeps the connection for the next request. Only when the answer has been read to its end and the vendor
   // did not announce to close it.
   void keep(Call* call);

@@ -47,6 +47,12 @@ void Settlement::conclude(bool ok, const std::string& reason) {
   if (!ok) first_->cause.control = "agent";
 }
 
+void Settlement::remark(const std::string& text) {
+  if (text.empty() || (outcome() != Outcome::failed && outcome() != Outcome::limit)) return;
+  std::string& detail = first_->cause.detail;
+  detail += detail.empty() ? text : " (" + text + ")";
+}
+
 void Settlement::distrust(const std::string& control, const std::string& detail, Timestamp at) {
   if (outcome() != Outcome::completed) return;
   first_ = First{Outcome::failed, {control, detail, at}, false};

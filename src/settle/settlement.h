@@ -29,6 +29,8 @@ class Settlement {
   void lost(const std::string& detail, Timestamp at);
   // What the agent's own account says of its work; counts only when the exit was the first cause.
   void conclude(bool ok, const std::string& reason);
+  // What is known beside the cause's own words; it goes behind them when the attempt failed or met a limit.
+  void remark(const std::string& text);
 
   // What comes after a completed run and takes the word back: the change could not be brought home, or not
   // be published, or is not what the phase allows. Anything but `completed` stays as it is.

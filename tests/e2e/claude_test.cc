@@ -144,6 +144,9 @@ TEST_P(Claude, SilentVendorEndsAtTheDeadline) {
   RunOutcome outcome = run({"ask", "--deadline", "6s", "Anything?"});
   EXPECT_EQ(outcome.status.code, 4);
   EXPECT_EQ(outcome.result->cause.control, "deadline");
+  EXPECT_NE(outcome.result->cause.detail.find("the last request to the vendor: still open"),
+            std::string::npos)
+      << outcome.result->cause.detail;
   EXPECT_TRUE(outcome.result->settlement.box_gone_at.has_value());
 }
 

@@ -5,12 +5,12 @@
 
 namespace cofferdam::test {
 
-void EndToEnd::SetUp() {
-  if (GetParam() == User::root && !running_as_root()) {
+void EndToEndWorld::SetUp() {
+  if (user() == User::root && !running_as_root()) {
     skip_or_fail("root", "the tests do not run as root");
     return;
   }
-  auto world = World::create(GetParam());
+  auto world = World::create(user());
   ASSERT_TRUE(world) << world.error().line();
   world_.emplace(std::move(*world));
   world_->commit({{"README.md", "# Sample\n\nHello\n"}, {"src/a.txt", "alpha\n"}}, "first");
@@ -19,12 +19,12 @@ void EndToEnd::SetUp() {
   mounts_before_ = *mounts;
 }
 
-void EndToEnd::TearDown() {
+void EndToEndWorld::TearDown() {
   standin_.reset();  // it names the test's folder too
   if (world_.has_value() && !IsSkipped()) expect_clean();
 }
 
-void EndToEnd::expect_clean() const {
+void EndToEndWorld::expect_clean() const {
   EXPECT_TRUE(processes_with(world_->root()).empty())
       << "a process with the test's folder in its command line is left";
   auto mounts = read_file("/proc/self/mountinfo", 1U << 20U);
@@ -32,7 +32,7 @@ void EndToEnd::expect_clean() const {
   EXPECT_EQ(*mounts, mounts_before_) << "mounts are left behind";
 }
 
-void EndToEnd::use_standin(const std::string& script, const char* key, const std::string& more_config) {
+void EndToEndWorld::use_standin(const std::string& script, const char* key, const std::string& more_config) {
   auto standin = Standin::start(world_->root() + "/standin", script, key);
   ASSERT_TRUE(standin) << standin.error().line();
   standin_.emplace(std::move(*standin));
@@ -46,12 +46,18 @@ void EndToEnd::use_standin(const std::string& script, const char* key, const std
   }
 }
 
-std::string EndToEnd::script_file(const std::string& name) {
+void EndToEndWorld::write_config(const std::string& upstream, const std::string& more) const {
+  const std::string place =
+      "upstream = \"" + upstream + "\"\nca_bundle = \"" + standin_->ca_file() + "\"\n" + more;
+  world_->write(world_->config(), "[vendors.anthropic]\n" + place + "[vendors.openai]\n" + place);
+}
+
+std::string EndToEndWorld::script_file(const std::string& name) {
   auto text = read_file(std::string(COFFERDAM_SOURCE_DIR) + "/tests/standin/scripts/" + name, 1U << 20U);
   return text ? *text : "";
 }
 
-bool EndToEnd::need_agent(const std::string& name) {
+bool EndToEndWorld::need_agent(const std::string& name) {
   const std::string package =
       name == "codex" ? "@openai/codex-linux-x64" : "@anthropic-ai/claude-code-linux-x64";
   const std::string folder = installed_agents();
@@ -60,7 +66,7 @@ bool EndToEnd::need_agent(const std::string& name) {
   return false;
 }
 
-std::vector<contract::Json> EndToEnd::asked(const std::string& target) const {
+std::vector<contract::Json> EndToEndWorld::asked(const std::string& target) const {
   std::vector<contract::Json> found;
   for (const std::string& line : standin_->requests()) {
     auto json = contract::parse_json_lenient(line, 64U << 20U, 256);
@@ -69,7 +75,7 @@ std::vector<contract::Json> EndToEnd::asked(const std::string& target) const {
   return found;
 }
 
-RunOutcome EndToEnd::run_script(const std::string& script, const std::vector<std::string>& more) {
+RunOutcome EndToEndWorld::run_script(const std::string& script, const std::vector<std::string>& more) {
   std::vector<std::string> args = {"run", "--json", "--agent", "command"};
   args.insert(args.end(), more.begin(), more.end());
   for (const char* part : {"--", "/bin/sh", "-c"}) args.emplace_back(part);
@@ -80,7 +86,7 @@ RunOutcome EndToEnd::run_script(const std::string& script, const std::vector<std
   return outcome;
 }
 
-Captured EndToEnd::outside(const std::string& script) const {
+Captured EndToEndWorld::outside(const std::string& script) const {
   return world_->as_user({"/bin/sh", "-c", script});
 }
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@
 
 namespace cofferdam::test {
 
-class EndToEnd : public ::testing::TestWithParam<User> {
+// For suites that have more parameters than the user.
+class EndToEndWorld : public ::testing::Test {
  protected:
+  virtual User user() const = 0;
   void SetUp() override;
   void TearDown() override;
 
@@ -22,9 +25,12 @@ class EndToEnd : public ::testing::TestWithParam<User> {
   World& mutable_world() { return *world_; }
 
   // Starts the stand-in with this script and points the user's configuration at it.
-  // It accepts `key` alone, which the configuration's source of credentials is left to find.
+  // It accepts `key` alone, which the configuration's source of credentials is left to find. `more_config`
+  // stands behind the table of Anthropic.
   void use_standin(const std::string& script, const char* key = kTestKey,
                    const std::string& more_config = {});
+  // Another upstream, with `more` in the table of either vendor.
+  void write_config(const std::string& upstream, const std::string& more = {}) const;
   // The script of tests/standin/scripts.
   static std::string script_file(const std::string& name);
   const Standin& standin() const { return *standin_; }
@@ -47,6 +53,16 @@ class EndToEnd : public ::testing::TestWithParam<User> {
   std::optional<Standin> standin_;
   std::string mounts_before_;
 };
+
+class EndToEnd : public EndToEndWorld, public ::testing::WithParamInterface<User> {
+ protected:
+  User user() const override { return GetParam(); }
+};
+
+// In the names of cases that have more parameters.
+inline void PrintTo(User user, std::ostream* out) {
+  *out << user_name(user);
+}
 
 inline std::string user_of(const ::testing::TestParamInfo<User>& param) {
   return user_name(param.param);

@@ -73,7 +73,7 @@ bool misfortune_strikes(Exchange& exchange, const Turn& turn) {
     exchange.reset();
     return true;
   }
-  return turn.error.has_value() || turn.garbage || turn.truncate;
+  return turn.error.has_value() || turn.garbage == Point::mid_stream || turn.truncate;
 }
 
 }  // namespace cofferdam::standin

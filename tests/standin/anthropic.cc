@@ -135,7 +135,7 @@ class EventWriter {
     if (turn_.error) {
       write("error",
             {{"type", "error"}, {"error", {{"type", turn_.error->type}, {"message", turn_.error->message}}}});
-    } else if (turn_.garbage) {
+    } else if (turn_.garbage == Point::mid_stream) {
       write_raw("event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":\n\n");
       write_raw("\xff\xfe\x01 this is no event\n\n");
     }
@@ -226,6 +226,7 @@ class AnthropicApi final : public VendorApi {
     if (!turn.expect.empty()) exchange.note("expect", dump(check_expect(turn.expect, request, body)));
     if (turn.stall == Point::before_headers) return exchange.hold();
     if (turn.reset == Point::before_headers) return exchange.reset();
+    if (turn.garbage == Point::before_headers) return exchange.babble();
     const bool streamed = body.value("stream", Json(false)) == Json(true);
     if (turn.error && !(turn.error->mid_stream && streamed)) {
       respond_error(exchange, *turn.error);
@@ -286,7 +287,7 @@ class AnthropicApi final : public VendorApi {
     }
     const Headers headers = {{"content-type", "application/json"}, {"request-id", request_id()}};
     std::string bytes = dump(message);
-    if (turn.garbage || turn.truncate) bytes.resize(bytes.size() / 2);
+    if (turn.garbage == Point::mid_stream || turn.truncate) bytes.resize(bytes.size() / 2);
     const bool broken_off = turn.stall == Point::mid_stream || turn.reset == Point::mid_stream;
     if (!broken_off) {
       exchange.respond(200, headers, bytes);

@@ -185,7 +185,7 @@ class EventWriter {
       failed["usage"] = nullptr;
       failed["error"] = {{"code", turn_.error->type}, {"message", turn_.error->message}};
       write("response.failed", {{"response", failed}});
-    } else if (turn_.garbage) {
+    } else if (turn_.garbage == Point::mid_stream) {
       write_raw(
           "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\n\n");
       write_raw("\xff\xfe\x01 this is no event\n\n");
@@ -286,6 +286,7 @@ class OpenAiApi final : public VendorApi {
     if (!turn.expect.empty()) exchange.note("expect", dump(check_expect(turn.expect, request, body)));
     if (turn.stall == Point::before_headers) return exchange.hold();
     if (turn.reset == Point::before_headers) return exchange.reset();
+    if (turn.garbage == Point::before_headers) return exchange.babble();
     const bool streamed = body.value("stream", Json(false)) == Json(true);
     if (turn.error && !(turn.error->mid_stream && streamed)) {
       respond_error(exchange, *turn.error);
@@ -334,7 +335,7 @@ class OpenAiApi final : public VendorApi {
   static void respond_whole(const Turn& turn, const Json& response, Exchange& exchange) {
     const Headers headers = {{"content-type", "application/json"}, {"x-request-id", request_id()}};
     std::string bytes = dump(response);
-    if (turn.garbage || turn.truncate) bytes.resize(bytes.size() / 2);
+    if (turn.garbage == Point::mid_stream || turn.truncate) bytes.resize(bytes.size() / 2);
     const bool broken_off = turn.stall == Point::mid_stream || turn.reset == Point::mid_stream;
     if (!broken_off) {
       exchange.respond(200, headers, bytes);

@@ -92,6 +92,11 @@ Point read_point(const Json& json, const std::string& at) {
   fail(at, "must be \"before-headers\" or \"mid-stream\"");
 }
 
+Point read_garbage(const Json& json, const std::string& at) {
+  if (json.is_string()) return read_point(json, at);
+  return boolean(json, at) ? Point::mid_stream : Point::never;
+}
+
 ScriptedError read_error(const Json& json, const std::string& at) {
   object(json, at, {"status", "type", "message", "headers", "at"});
   ScriptedError error;
@@ -137,7 +142,7 @@ void read_behaviour(const Json& json, const std::string& at, Turn* turn) {
   if (json.contains("flood_bytes")) {
     turn->flood_bytes = number(json["flood_bytes"], at + ".flood_bytes", kMaxFloodBytes);
   }
-  if (json.contains("garbage")) turn->garbage = boolean(json["garbage"], at + ".garbage");
+  if (json.contains("garbage")) turn->garbage = read_garbage(json["garbage"], at + ".garbage");
   if (json.contains("truncate")) turn->truncate = boolean(json["truncate"], at + ".truncate");
   if (json.contains("slow_ms_per_chunk")) {
     turn->pace =

@@ -58,7 +58,8 @@ struct Turn {
   Point stall = Point::never;
   Point reset = Point::never;
   std::uint64_t flood_bytes = 0;
-  bool garbage = false;   // what follows the first delta is neither JSON nor an event
+  // Before the headers: bytes that are no HTTP. Mid-stream: what is neither JSON nor an event.
+  Point garbage = Point::never;
   bool truncate = false;  // the answer ends in good order after the first delta
   std::chrono::milliseconds pace{0};
   Expect expect;

@@ -30,6 +30,7 @@ using TlsStream = asio::ssl::stream<Tcp::socket>;
 
 constexpr std::uint64_t kMaxBody = 64ULL << 20U;
 constexpr std::uint32_t kMaxHead = 64U << 10U;
+constexpr std::string_view kNoHttp = "220 this is some other service\r\n\xff\xfe\r\n\r\n";
 
 // Set once, when the program ends; whoever waits for time to pass waits on this instead.
 class Stop {
@@ -77,7 +78,8 @@ class StreamExchange final : public Exchange {
 
   bool respond(unsigned status, const Headers& headers, const std::string& body) override {
     record(status);
-    http::response<http::string_body> response(http::int_to_status(status), 11);
+    http::response<http::string_body> response;
+    set_status(response, status);
     set_headers(response, headers);
     if (request_.method == "HEAD") {
       response.content_length(body.size());
@@ -96,7 +98,8 @@ class StreamExchange final : public Exchange {
 
   bool begin(unsigned status, const Headers& headers) override {
     record(status);
-    http::response<http::empty_body> response(http::int_to_status(status), 11);
+    http::response<http::empty_body> response;
+    set_status(response, status);
     set_headers(response, headers);
     response.chunked(true);
     http::response_serializer<http::empty_body> serializer(response);
@@ -130,11 +133,24 @@ class StreamExchange final : public Exchange {
     failed_ = asio::error::connection_reset;
   }
 
+  void babble() override {
+    record(0);
+    asio::write(stream_, asio::buffer(kNoHttp.data(), kNoHttp.size()), failed_);
+    if (alive()) failed_ = asio::error::connection_aborted;
+  }
+
   bool pace(std::chrono::milliseconds time) override { return time.count() == 0 || shared_.stop.pass(time); }
 
   bool alive() const { return !failed_; }
 
  private:
+  // By number: of the vendors' own, such as 529, Beast has no name, and would send 0.
+  template <typename Response>
+  static void set_status(Response& response, unsigned status) {
+    response.version(11);
+    response.result(status);
+  }
+
   template <typename Response>
   void set_headers(Response& response, const Headers& headers) {
     response.keep_alive(keep_alive_);

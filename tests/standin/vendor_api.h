@@ -48,6 +48,8 @@ class Exchange {
   virtual void hold() = 0;
   // Ends the connection with a TCP reset.
   virtual void reset() = 0;
+  // Answers with what is no HTTP at all, and ends the connection.
+  virtual void babble() = 0;
   // Lets `time` pass, for scripted slowness; false at once when the program ends.
   virtual bool pace(std::chrono::milliseconds time) = 0;
 };

@@ -38,6 +38,9 @@ credential_bearer = true
 keyring = "vendor key"
 token_url = "https://login.example:8443/oauth/token"
 vendor_tools = ["web_search_20250305"]
+head_timeout = "90s"
+idle_timeout = "1500ms"
+answer_bytes = 1_000_000
 [vendors.openai]
 upstream = "https://openai.example"
 ca_bundle = "/etc/ssl/openai.pem"
@@ -76,6 +79,10 @@ cache_read = 0.2
   EXPECT_EQ(decoded->anthropic.upstream, "https://gateway.example:8443");
   EXPECT_EQ(decoded->anthropic.ca_bundle, "/etc/ssl/internal.pem");
   EXPECT_EQ(decoded->anthropic.credential_env, "GATEWAY_KEY");
+  EXPECT_EQ(decoded->anthropic.head_timeout, std::chrono::seconds(90));
+  EXPECT_EQ(decoded->anthropic.idle_timeout, std::chrono::milliseconds(1500));
+  EXPECT_EQ(decoded->anthropic.answer_bytes, 1'000'000U);
+  EXPECT_EQ(decoded->openai.head_timeout, std::chrono::minutes(10));
   EXPECT_EQ(decoded->vendor(Vendor::openai).upstream, "https://openai.example");
   EXPECT_EQ(decoded->vendor(Vendor::openai).ca_bundle, "/etc/ssl/openai.pem");
   EXPECT_EQ(decoded->vendor(Vendor::openai).credential_env, "OTHER_KEY");
@@ -186,6 +193,9 @@ TEST(Config, IdentsAndPathsAreClean) {
       "vendors.anthropic", "proxy", {"''", "'http://proxy.corp:3128'", "'http://[fd00::1]:80'"},
       {"'http://proxy.corp'", "'https://proxy.corp:1'", "'http://u:p@proxy.corp:1'", "'http://p:1/x'"});
   expect_value("vendors.anthropic", "credential_env", {"'A_1'", "'_a'"}, {"''", "'1A'", "'A=B'", "'A-B'"});
+  expect_value("vendors.openai", "head_timeout", {"'1ms'", "'24h'"}, {"'0s'", "'25h'", "60"});
+  expect_value("vendors.openai", "idle_timeout", {"'1ms'", "'24h'"}, {"'0s'", "'25h'", "60"});
+  expect_value("vendors.openai", "answer_bytes", {"1", "17179869184"}, {"0", "17179869185", "'1'"});
   expect_value("vendors.openai", "vendor_tools", {"[]", "['web_search']"},
                {"'web_search'", "[1]", "['']", "['Web']", "['a b']", "[['a']]"});
   expect_value("vendors.anthropic", "credential", {"'env'", "'file'"}, {"''", "'vault'", "1"});

@@ -23,7 +23,8 @@ TEST(GatewayEvent, ComesBackAsItWent) {
   event.cache_read_tokens = 6;
   event.cache_write_tokens = 7;
   event.cost_micros = 8;
-  event.retry_after = "30";
+  event.retry_after = "Wed, 30 Nov 2026 12:00:00 GMT";
+  event.failure = "vendor-reset";
   std::string line = encode_gateway_event(event);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   auto back = decode_gateway_event(line);
@@ -32,7 +33,8 @@ TEST(GatewayEvent, ComesBackAsItWent) {
   EXPECT_EQ(back->output_tokens, 5U);
   EXPECT_TRUE(back->limit);
   EXPECT_EQ(back->cost_micros, 8U);
-  EXPECT_EQ(back->retry_after, "30");
+  EXPECT_EQ(back->retry_after, "Wed, 30 Nov 2026 12:00:00 GMT");
+  EXPECT_EQ(back->failure, "vendor-reset");
 }
 
 TEST(GatewayEvent, SurvivesWhatABoxWrites) {
@@ -63,6 +65,9 @@ GatewayPolicy policy() {
   out.vendor_tools = {"web_search_20250305"};
   out.max_requests = 5;
   out.max_tokens = 7;
+  out.transport.head_ms = 8;
+  out.transport.idle_ms = 9;
+  out.transport.answer_bytes = 10;
   return out;
 }
 
@@ -86,6 +91,7 @@ TEST(GatewaySetup, ComesBackAsItWent) {
   EXPECT_EQ(setup->policy.max_cost_micros, 9U);
   EXPECT_EQ(setup->policy.max_parallel, 10U);
   EXPECT_EQ(setup->policy.price, sent.price);
+  EXPECT_TRUE(setup->policy.transport == policy().transport);
 }
 
 // A policy without a ceiling would be one without a bound; a limit of cost without a price likewise.

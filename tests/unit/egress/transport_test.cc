@@ -65,8 +65,9 @@ TEST_F(TransportTest, AnUnusedConnectionIsClosedInTime) {
   EXPECT_EQ(vendor_->connections(), 2U);
 }
 
-// The vendor drops the connection that was kept at the very moment the next request comes in.
-TEST_F(TransportTest, AStaleConnectionCostsOneRetry) {
+// The vendor drops the connection that was kept at the very moment the next request comes in: it may have
+// been heard, so it is not sent again. The client's own second try gets a connection of its own.
+TEST_F(TransportTest, NothingIsSentTwice) {
   std::atomic<int> requests = 0;
   start_vendor([&](const VendorRequest& request, VendorConnection* connection) {
     if (++requests == 2) return;  // closes without a word
@@ -74,14 +75,23 @@ TEST_F(TransportTest, AStaleConnectionCostsOneRetry) {
   });
   start_gateway();
   EXPECT_EQ(status_of(ask()), 200);
+  expect_failure(ask(), 502, "vendor-reset");
+  EXPECT_EQ(vendor_->count(), 2U);
   EXPECT_EQ(status_of(ask()), 200);
   EXPECT_EQ(vendor_->count(), 3U);
-  EXPECT_EQ(vendor_->requests()[1].body, vendor_->requests()[2].body);
-  next_event();
-  EXPECT_EQ(next_event().rule, "messages");
 }
 
-TEST_F(TransportTest, NothingIsAskedTwiceOnceTheVendorHasBegunToAnswer) {
+// One that was closed while nobody used it is noticed before anything is sent.
+TEST_F(TransportTest, AClosedConnectionIsNotUsed) {
+  start_vendor(answer_plainly);  // and closes, though it has not said so
+  start_gateway();
+  EXPECT_EQ(status_of(ask()), 200);
+  ASSERT_TRUE(vendor_->wait_until_all_closed());
+  EXPECT_EQ(status_of(ask()), 200);
+  EXPECT_EQ(vendor_->connections(), 2U);
+}
+
+TEST_F(TransportTest, NothingIsSentTwiceOnceTheVendorHasBegunToAnswer) {
   std::atomic<int> requests = 0;
   start_vendor([&](const VendorRequest& request, VendorConnection* connection) {
     if (++requests == 2) {
@@ -94,13 +104,6 @@ TEST_F(TransportTest, NothingIsAskedTwiceOnceTheVendorHasBegunToAnswer) {
   EXPECT_EQ(status_of(ask()), 200);
   EXPECT_EQ(status_of(ask()), 502);
   EXPECT_EQ(vendor_->count(), 2U);
-}
-
-TEST_F(TransportTest, AFreshConnectionIsNotTriedTwice) {
-  start_vendor([](const VendorRequest&, VendorConnection*) {});
-  start_gateway();
-  expect_failure(ask(), 502, "vendor-reset");
-  EXPECT_EQ(vendor_->count(), 1U);
 }
 
 TEST_F(TransportTest, TheNextAddressIsTried) {
@@ -165,6 +168,7 @@ TEST_F(TransportTest, TheHeadOfAnAnswerHasATime) {
 // A box that does not read makes the vendor wait; nothing piles up in between.
 TEST_F(TransportTest, ASlowReaderSlowsTheVendorDown) {
   constexpr std::size_t kTotal = 96U << 20U;
+  policy_.transport.answer_bytes = 2 * kTotal;
   std::promise<std::size_t> first;
   std::promise<std::size_t> second;
   std::atomic<int> requests = 0;

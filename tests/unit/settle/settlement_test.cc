@@ -230,5 +230,34 @@ TEST(Settlement, TimeThatRunsBackwardsIsZero) {
   EXPECT_EQ(record_of(settlement).settlement.took_ms, 0U);
 }
 
+TEST(Settlement, ARemarkStandsBehindTheCause) {
+  Settlement failed;
+  failed.exited(exit_code(1), Timestamp{1});
+  failed.conclude(false, "no more tries");
+  failed.remark("");
+  EXPECT_EQ(record_of(failed).cause.detail, "no more tries");
+  failed.remark("the last request: 429");
+  EXPECT_EQ(record_of(failed).cause.detail, "no more tries (the last request: 429)");
+  Settlement late;
+  late.end(Outcome::limit, "deadline", "30 minutes", Timestamp{1});
+  late.remark("still open");
+  EXPECT_EQ(record_of(late).cause.detail, "30 minutes (still open)");
+  EXPECT_EQ(record_of(late).cause.control, "deadline");
+
+  // What nobody needs an explanation for.
+  Settlement completed;
+  completed.exited(exit_code(0), Timestamp{1});
+  completed.conclude(true, "");
+  completed.remark("the last request: 429");
+  EXPECT_EQ(record_of(completed).cause.detail.find("429"), std::string::npos);
+  Settlement cancelled;
+  cancelled.cancel("command", "superseded", Timestamp{1});
+  cancelled.remark("still open");
+  EXPECT_EQ(record_of(cancelled).cause.detail, "superseded");
+  Settlement nothing;
+  nothing.remark("still open");
+  EXPECT_EQ(record_of(nothing).cause.detail, "");
+}
+
 }  // namespace
 }  // namespace cofferdam::settle

@@ -30,6 +30,7 @@ struct Kept {
   bool ended = false;
   bool held = false;
   bool was_reset = false;
+  bool babbled = false;
 };
 
 class KeptExchange final : public Exchange, public Kept {
@@ -52,6 +53,7 @@ class KeptExchange final : public Exchange, public Kept {
   }
   void hold() override { held = true; }
   void reset() override { was_reset = true; }
+  void babble() override { babbled = true; }
   bool pace(std::chrono::milliseconds) override { return true; }
 };
 

@@ -103,6 +103,7 @@ TEST(OpenAi, Misfortunes) {
   EXPECT_EQ(limited.status, 429U);
   EXPECT_EQ(limited.headers.back().first, "retry-after");
   EXPECT_GT(ask(R"({"turns":[{"flood_bytes":100000}]})").body.size(), 100000U);
+  EXPECT_TRUE(ask(R"({"turns":[{"garbage":"before-headers"}]})").babbled);
 }
 
 Block call(const std::string& name, const std::string& input) {
