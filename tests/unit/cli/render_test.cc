@@ -36,7 +36,8 @@ TEST(Render, PublishedChange) {
             "  modified     src/add.c\n"
             "look       git diff aaaaaaaaaaaa..cofferdam/20261130-3f9a2c71d0\n"
             "look       cofferdam diff 20261130-3f9a2c71d0\n"
-            "usage      3 requests (0 denied), 1200 tokens in, 300 out, $0.0125 at list price, $0.0130 by the agent's account\n");
+            "usage      3 requests (0 denied), 1200 tokens in, 300 out, $0.0125 at list price, $0.0130 by "
+            "the agent's account\n");
 }
 
 TEST(Render, WhatIsNotAsUsualIsSaid) {
