@@ -3,7 +3,10 @@
 // host's loopback, where the gateway itself could reach it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
+
+#include <limits>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -17,6 +20,16 @@ namespace {
 using contract::Json;
 
 constexpr const char* kScript = R"({"turns": [{"blocks": [{"text": "hello"}]}]})";
+
+// The child of `parent` whose command line holds `word`.
+int child_of(int parent, const std::string& word) {
+  for (int pid : processes_with(word)) {
+    auto status = read_file("/proc/" + std::to_string(pid) + "/status", 1U << 16U);
+    if (status && status->find("PPid:\t" + std::to_string(parent) + "\n") != std::string::npos) return pid;
+  }
+  ADD_FAILURE() << "no " << word << " below " << parent;
+  return std::numeric_limits<int>::max();  // nobody's
+}
 
 class Egress : public EndToEnd {
  protected:
@@ -266,6 +279,33 @@ except urllib.error.HTTPError as e:
   ASSERT_TRUE(outcome_.result.has_value());
   EXPECT_EQ(outcome_.result->egress.denied, 1U);
   EXPECT_NE(outcome_.err.find("/v1/files"), std::string::npos) << outcome_.err;
+}
+
+// The gateway is the attempt's only witness of what left: without it there is no more of the attempt. The
+// broker is not: what it has handed out goes on until it expires.
+TEST_P(Egress, TheGatewaysDeathEndsTheAttemptAndTheBrokersDoesNot) {
+  if (IsSkipped() || HasFatalFailure()) return;
+  const char* acts = "print('ready', flush=True)\nthreading.Event().wait(300)\n";
+  Running killed(world(), arguments("killed", acts));
+  Running::wait_for(world().state() + "/attempts/killed/stdout", "ready");
+  ASSERT_EQ(::kill(child_of(killed.child().pid(), "internal-gateway"), SIGKILL), 0);
+  RunOutcome outcome = killed.finish();
+  EXPECT_EQ(outcome.status.code, 1) << outcome.err;
+  ASSERT_TRUE(outcome.result.has_value());
+  EXPECT_EQ(outcome.result->cause.control, "gateway");
+  EXPECT_TRUE(outcome.result->settlement.box_gone_at.has_value());
+  EXPECT_FALSE(outcome.result->change.ref.has_value());
+
+  Running going_on(world(), arguments("going-on", R"(
+print('ready', flush=True)
+for i in range(20):
+    out['status'] = ask(post(b'/v1/messages'))
+)"));
+  Running::wait_for(world().state() + "/attempts/going-on/stdout", "ready");
+  ASSERT_EQ(::kill(child_of(going_on.child().pid(), "internal-broker"), SIGKILL), 0);
+  outcome = going_on.finish();
+  EXPECT_EQ(outcome.status.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.result->egress.requests, 20U);
 }
 
 COFFERDAM_FOR_BOTH_USERS(Egress);
