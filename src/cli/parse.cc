@@ -75,6 +75,12 @@ void add_run_verb(CLI::App* app, const RunVerb& verb, RunOptions* options) {
   sub->add_option("--egress", options->egress,
                   "for --agent command: the vendor that it may reach (default: none)")
       ->check(CLI::IsMember({"none", "anthropic", "openai"}));
+  sub->add_option("--allow-host", options->allowed,
+                  "a host that programs in the box may reach over TLS (port 443), beside the vendor; may be "
+                  "given more than once")
+      ->type_name("HOST[:PORT]")
+      ->take_all()
+      ->expected(1);
   sub->add_option("--attempt-id", options->attempt_id, "an id of your own; it can be used once, ever")
       ->type_name("ID");
   add_config(sub, &options->config);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "contract/destination.h"
 #include "contract/invocation.h"
 #include "contract/price.h"
 
@@ -34,6 +35,12 @@ struct VendorConfig {
   std::string proxy = {};                      // "http://host:port", asked to CONNECT; empty: direct
 };
 
+// A destination that a repository's section can name.
+struct NamedDestination {
+  std::string name;  // 1..64 of [A-Za-z0-9._-]
+  Destination destination;
+};
+
 struct Config {
   // [vendors.anthropic]
   VendorConfig anthropic{"https://api.anthropic.com", "", "ANTHROPIC_API_KEY"};
@@ -55,6 +62,11 @@ struct Config {
   // [prices."MODEL"] input, output, cache_read, cache_write, cache_write_1h: dollars per million tokens. They
   // come before the built-in table.
   std::map<std::string, ModelPrice> prices;
+  // [[destinations]] name, host, port, plain, addresses, max_sent, max_received. They open nothing by
+  // themselves.
+  std::vector<NamedDestination> destinations;
+  // [repositories."/absolute/path"] destinations: names of the above that are open for this repository
+  std::map<std::string, std::vector<std::string>> repositories;
   // [box] uid: the unprivileged host uid and gid that a supervisor started as root becomes for every box
   std::uint32_t box_uid = 65533;
   // [deadlines] total = "30m", grace = "5s"; [limits] with the keys of Limits
