@@ -15,6 +15,7 @@ Examples:
   cofferdam plan --model claude-sonnet-5 "split the parser into two files"
   cofferdam ask --repo ~/src/app --agent codex "where is the retry logic?"
   cofferdam run --agent command -- make test
+  cofferdam run --allow-host registry.example "update the dependencies"
   cofferdam exec - < invocation.json
   cofferdam diff 20261130-3f9a2c71d0 | git apply --stat
 

@@ -26,13 +26,17 @@ constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO
 
 constexpr const char* kDestinationName = "must be 1 to 64 of A-Z, a-z, 0-9 and . _ -";
 
-bool is_destination_name(std::string_view text) {
-  return !text.empty() && text.size() <= 64 &&
-         only_of(text, std::string(kLetters) + std::string(kDigits) + "._-");
-}
-
 bool is_range(std::string_view text) {
   return parse_range(text).has_value();
+}
+
+bool is_keyring_description(std::string_view text) {
+  return !text.empty() && text.size() <= 1024 && !has_control(text);
+}
+
+bool is_variable_name(std::string_view text) {
+  return !text.empty() && text.size() <= 128 && !only_of(text.substr(0, 1), kDigits) &&
+         only_of(text, std::string(kLetters) + std::string(kDigits) + "_");
 }
 
 bool is_path_or_empty(std::string_view text) {
@@ -176,22 +180,71 @@ class TomlReader {
       for (std::size_t i = 0; i < values->size(); ++i) each(*values->get(i), json_path(name, i));
     };
   }
+  // What a [[destinations]] entry says of its credential; `credential` itself makes it have one.
+  struct CredentialKeys {
+    std::optional<CredentialSource> source;
+    DestinationCredential rest;
+    bool any = false;
+  };
+  std::vector<Entry> credential_entries(CredentialKeys* out) {
+    const auto set_source = [out](std::size_t i) {
+      constexpr CredentialSource kSources[] = {CredentialSource::env, CredentialSource::command,
+                                               CredentialSource::keyring};
+      out->source = kSources[i];
+    };
+    const auto set_scheme = [out](std::size_t i) { out->rest.basic = i == 1; };
+    std::vector<Entry> entries{
+        {"credential_env", text(&out->rest.env, is_variable_name, "must be the name of a variable")},
+        {"credential_command", argv(&out->rest.command)},
+        {"keyring", text(&out->rest.keyring, is_keyring_description, "must be the description of a key")},
+        {"credential_scheme", choice({"bearer", "basic"}, set_scheme)},
+        {"ca_bundle", text(&out->rest.ca_bundle, is_path_or_empty, "must be an absolute path")},
+    };
+    for (Entry& entry : entries) {
+      entry.read = [out, read = std::move(entry.read)](const toml::node& node, const std::string& name) {
+        out->any = true;
+        read(node, name);
+      };
+    }
+    entries.push_back({"credential", choice({"env", "command", "keyring"}, set_source)});
+    return entries;
+  }
+  void take_credential(const toml::node& node, const std::string& name, const CredentialKeys& keys,
+                       NamedDestination* out) {
+    if (!keys.source.has_value()) {
+      if (keys.any) fail(node, name + ".credential", "must be set where the keys of a credential are");
+      return;
+    }
+    const char* missing = nullptr;
+    if (*keys.source == CredentialSource::env && keys.rest.env.empty()) missing = ".credential_env";
+    if (*keys.source == CredentialSource::command && keys.rest.command.empty())
+      missing = ".credential_command";
+    if (*keys.source == CredentialSource::keyring && keys.rest.keyring.empty()) missing = ".keyring";
+    if (missing != nullptr) return fail(node, name + missing, "must be set for this \"credential\"");
+    out->credential = keys.rest;
+    out->credential->source = *keys.source;
+    out->destination.credential = out->name;
+  }
   Handler destinations(std::vector<NamedDestination>* out) {
     return tables(kMaxDestinations, [this, out](const toml::node& node, const std::string& name) {
       NamedDestination one;
+      CredentialKeys credential;
       Destination& what = one.destination;
       const auto set_port = [&what](std::uint64_t n) { what.port = static_cast<std::uint16_t>(n); };
       const auto set_sent = [&what](std::uint64_t n) { what.max_sent = n; };
       const auto set_received = [&what](std::uint64_t n) { what.max_received = n; };
-      table(node, name,
-            {{"name", text(&one.name, is_destination_name, kDestinationName)},
-             {"host", text(&what.host, is_host_name, "must be a host name in lower case, no address")},
-             {"port", integer(1, 65'535, set_port)},
-             {"plain", boolean(&what.plain)},
-             {"addresses", names(&what.addresses, is_range, "must be ranges such as 10.0.0.0/8")},
-             {"max_sent", integer(1, kMaxDestinationBytes, set_sent)},
-             {"max_received", integer(1, kMaxDestinationBytes, set_received)}});
+      std::vector<Entry> entries{
+          {"name", text(&one.name, is_destination_name, kDestinationName)},
+          {"host", text(&what.host, is_host_name, "must be a host name in lower case, no address")},
+          {"port", integer(1, 65'535, set_port)},
+          {"plain", boolean(&what.plain)},
+          {"addresses", names(&what.addresses, is_range, "must be ranges such as 10.0.0.0/8")},
+          {"max_sent", integer(1, kMaxDestinationBytes, set_sent)},
+          {"max_received", integer(1, kMaxDestinationBytes, set_received)}};
+      for (Entry& entry : credential_entries(&credential)) entries.push_back(std::move(entry));
+      table(node, name, entries);
       if (one.name.empty()) return fail(node, name + ".name", kDestinationName);
+      take_credential(node, name, credential, &one);
       if (auto found = find_problem(what)) return fail(node, name + "." + found->key, found->problem);
       for (const NamedDestination& other : *out) {
         if (other.name == one.name) return fail(node, name + ".name", "is the name of an earlier one");
@@ -307,15 +360,6 @@ bool is_token_url(std::string_view text) {
   const std::size_t slash = text.find('/', kScheme.size());
   if (slash == std::string_view::npos || !is_upstream(text.substr(0, slash))) return false;
   return only_of(text.substr(slash), std::string(kLetters) + std::string(kDigits) + "/-._~");
-}
-
-bool is_keyring_description(std::string_view text) {
-  return !text.empty() && text.size() <= 1024 && !has_control(text);
-}
-
-bool is_variable_name(std::string_view text) {
-  return !text.empty() && text.size() <= 128 && !only_of(text.substr(0, 1), kDigits) &&
-         only_of(text, std::string(kLetters) + std::string(kDigits) + "_");
 }
 
 // git's ident line ends a name at '<' and an email at '>', and drops or chokes on the rest:

@@ -16,6 +16,11 @@ bool is_byte_bound(std::uint64_t bytes) {
 
 }  // namespace
 
+bool is_destination_name(std::string_view text) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  return !text.empty() && text.size() <= 64 && text.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
 std::optional<DestinationProblem> find_problem(const Destination& destination) {
   const std::string bytes = fmt::format("must be an integer from 1 to {}", kMaxDestinationBytes);
   if (!is_host_name(destination.host)) return DestinationProblem{"host", kHostProblem};
@@ -31,6 +36,11 @@ std::optional<DestinationProblem> find_problem(const Destination& destination) {
   }
   if (!is_byte_bound(destination.max_sent)) return DestinationProblem{"max_sent", bytes};
   if (!is_byte_bound(destination.max_received)) return DestinationProblem{"max_received", bytes};
+  if (destination.credential.empty()) return std::nullopt;
+  if (!is_destination_name(destination.credential)) {
+    return DestinationProblem{"credential", "must be 1 to 64 of A-Z, a-z, 0-9 and . _ -"};
+  }
+  if (destination.plain) return DestinationProblem{"credential", "would be sent without TLS"};
   return std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -165,6 +166,10 @@ class Rules {
     const auto& destinations = fields_.destinations;
     require(destinations.size() <= kMaxDestinations, "$.destinations",
             fmt::format("must have at most {} entries", kMaxDestinations));
+    const auto credentials = std::count_if(destinations.begin(), destinations.end(),
+                                           [](const Destination& one) { return !one.credential.empty(); });
+    require(static_cast<std::size_t>(credentials) <= kMaxDestinationCredentials, "$.destinations",
+            fmt::format("may name at most {} credentials", kMaxDestinationCredentials));
     std::set<std::pair<std::string, std::uint16_t>> seen;
     for (std::size_t i = 0; i < destinations.size() && !fault_.failed(); ++i) {
       const std::string path = json_path("$.destinations", i);

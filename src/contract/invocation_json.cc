@@ -83,6 +83,7 @@ Destination read_destination(ObjectReader* in) {
   if (auto received = in->maybe_integer("max_received", 1, kMaxDestinationBytes, Absent::allowed)) {
     out.max_received = *received;
   }
+  if (auto credential = in->maybe_text("credential", {1, 64}, Absent::allowed)) out.credential = *credential;
   in->finish();
   return out;
 }
@@ -134,12 +135,14 @@ Json argv_json(const std::vector<std::string>& argv) {
 Json destinations_json(const std::vector<Destination>& destinations) {
   Json out = Json::array();
   for (const Destination& destination : destinations) {
-    out.push_back({{"host", destination.host},
-                   {"port", destination.port},
-                   {"plain", destination.plain},
-                   {"addresses", destination.addresses},
-                   {"max_sent", destination.max_sent},
-                   {"max_received", destination.max_received}});
+    out.push_back(
+        {{"host", destination.host},
+         {"port", destination.port},
+         {"plain", destination.plain},
+         {"addresses", destination.addresses},
+         {"max_sent", destination.max_sent},
+         {"max_received", destination.max_received},
+         {"credential", destination.credential.empty() ? Json(nullptr) : Json(destination.credential)}});
   }
   return out;
 }

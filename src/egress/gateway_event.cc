@@ -16,6 +16,7 @@ constexpr std::size_t kMaxMethod = 32;
 constexpr std::size_t kMaxPath = 512;
 constexpr std::size_t kMaxRule = 256;
 constexpr std::size_t kMaxRetryAfter = 64;
+constexpr std::size_t kMaxHost = 256;
 constexpr std::size_t kMaxLine = 8192;
 
 }  // namespace
@@ -35,7 +36,10 @@ std::string encode_gateway_event(const GatewayEvent& event) {
                                   {"cache_read_tokens", json_count(event.cache_read_tokens)},
                                   {"cache_write_tokens", json_count(event.cache_write_tokens)},
                                   {"cost_micros", json_count(event.cost_micros)},
-                                  {"retry_after", json_text(event.retry_after, kMaxRetryAfter)}});
+                                  {"retry_after", json_text(event.retry_after, kMaxRetryAfter)},
+                                  {"tunnelled", event.tunnelled},
+                                  {"host", json_text(event.host, kMaxHost)},
+                                  {"port", event.port}});
 }
 
 Result<GatewayEvent> decode_gateway_event(std::string_view line) {
@@ -58,6 +62,9 @@ Result<GatewayEvent> decode_gateway_event(std::string_view line) {
   event.cache_write_tokens = in.integer("cache_write_tokens", 0, kMaxJsonInteger);
   event.cost_micros = in.integer("cost_micros", 0, kMaxJsonInteger);
   event.retry_after = in.text("retry_after", {0, kMaxRetryAfter});
+  event.tunnelled = in.boolean("tunnelled");
+  event.host = in.text("host", {0, kMaxHost});
+  event.port = static_cast<std::uint16_t>(in.integer("port", 0, 65535));
   in.finish();
   if (fault.failed()) return fault.error().with("gateway event");
   return event;

@@ -80,6 +80,11 @@ RunOutcome EndToEnd::run_script(const std::string& script, const std::vector<std
   return outcome;
 }
 
+std::string EndToEnd::printed(const RunOutcome& outcome) const {
+  auto text = read_file(world().state() + "/attempts/" + outcome.result->attempt_id + "/stdout", 1U << 20U);
+  return text ? *text : "no output file";
+}
+
 Captured EndToEnd::outside(const std::string& script) const {
   return world_->as_user({"/bin/sh", "-c", script});
 }

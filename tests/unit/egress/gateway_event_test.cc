@@ -24,6 +24,9 @@ TEST(GatewayEvent, ComesBackAsItWent) {
   event.cache_write_tokens = 7;
   event.cost_micros = 8;
   event.retry_after = "30";
+  event.tunnelled = true;
+  event.host = "registry.test";
+  event.port = 8443;
   std::string line = encode_gateway_event(event);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   auto back = decode_gateway_event(line);
@@ -33,6 +36,9 @@ TEST(GatewayEvent, ComesBackAsItWent) {
   EXPECT_TRUE(back->limit);
   EXPECT_EQ(back->cost_micros, 8U);
   EXPECT_EQ(back->retry_after, "30");
+  EXPECT_TRUE(back->tunnelled);
+  EXPECT_EQ(back->host, "registry.test");
+  EXPECT_EQ(back->port, 8443);
 }
 
 TEST(GatewayEvent, SurvivesWhatABoxWrites) {
