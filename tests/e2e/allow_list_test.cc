@@ -2,10 +2,15 @@
 // test's own. Every denial has its control in the same test.
 #include <fmt/core.h>
 #include <signal.h>
+#include <sys/socket.h>
 
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <thread>
 
+#include "base/fd.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "contract/event.h"
 #include "contract/json.h"
@@ -82,6 +87,48 @@ class AllowList : public EndToEnd {
   std::optional<Certificate> certificate_;
   std::unique_ptr<TlsVendor> listed_;
   std::unique_ptr<TlsVendor> decoy_;
+};
+
+// A registry without TLS: keeps the heads that it got, and answers each with one line.
+class PlainServer {
+ public:
+  PlainServer() : listener_(egress::testing::listen_on_loopback(&port_)), thread_([this] { serve(); }) {}
+  PlainServer(const PlainServer&) = delete;
+  PlainServer& operator=(const PlainServer&) = delete;
+  ~PlainServer() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  std::uint16_t port() const { return port_; }
+  std::vector<std::string> heads() {
+    const std::lock_guard lock(mutex_);
+    return heads_;
+  }
+
+ private:
+  void serve() {
+    while (true) {
+      UniqueFd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!client.valid()) return;
+      std::string head;
+      bool would_block = false;
+      while (head.find("\r\n\r\n") == std::string::npos) {
+        auto bytes = read_some(client.get(), 4096, &would_block);
+        if (!bytes || bytes->empty()) break;
+        head += *bytes;
+      }
+      {
+        const std::lock_guard lock(mutex_);
+        heads_.push_back(head);
+      }
+      (void)write_all(client.get(), "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nplain\n").has_value();
+    }
+  }
+  std::uint16_t port_ = 0;
+  UniqueFd listener_;
+  std::mutex mutex_;
+  std::vector<std::string> heads_;
+  std::thread thread_;
 };
 
 #define SKIP_IF_NOT_SET_UP \
@@ -229,6 +276,33 @@ TEST_P(AllowList, OnlyThroughTheProxy) {
   EXPECT_EQ(listed_->connections(), 0U);
   EXPECT_EQ(printed(run("curl -sS --cacert ca.pem " + url("/package"))), "{\"from\":\"listed\"}")
       << "the control";
+}
+
+TEST_P(AllowList, PlainHttpOnlyWhereItIsNamedSo) {
+  SKIP_IF_NOT_SET_UP;
+  PlainServer server;
+  const auto open_at = [&](const char* plain) {
+    world().write(world().config(),
+                  fmt::format("[[destinations]]\nname = \"mirror\"\nhost = \"registry.test\"\nport = {}\n"
+                              "addresses = [\"127.0.0.0/8\"]\nplain = {}\n[repositories.\"{}\"]\n"
+                              "destinations = [\"mirror\"]\n",
+                              server.port(), plain, world().repo()));
+  };
+  const std::string there = at("registry.test", server.port());
+  const std::string act = "curl -sS http://" + there + "/dists/InRelease 2>&1; " +
+                          "curl -s -o /dev/null -w '%{http_code}\\n' --data x http://" + there + "/upload; " +
+                          "curl -s -o /dev/null -w '%{http_connect}\\n' https://" + there + "/; true";
+  open_at("true");
+  RunOutcome outcome = run(act);
+  EXPECT_EQ(printed(outcome), "plain\n405\n403\n");
+  ASSERT_EQ(server.heads().size(), 1U);
+  EXPECT_TRUE(starts_with(server.heads()[0], "GET /dists/InRelease HTTP/1.1\r\nhost: " + there + "\r\n"))
+      << server.heads()[0];
+  EXPECT_EQ(server.heads()[0].find("proxy"), std::string::npos) << server.heads()[0];
+  EXPECT_EQ(facts(outcome).connections, 1U);
+  open_at("false");
+  EXPECT_EQ(printed(run(act)).find("plain\n"), std::string::npos);
+  EXPECT_EQ(server.heads().size(), 1U);
 }
 
 // What an orchestrator sends, and what it is told: who, how much, and why not.

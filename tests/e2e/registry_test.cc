@@ -1,5 +1,5 @@
-// A package of the machine's own npm registry, installed in a box through the allow-list. Which registry that
-// is, npm says when the test runs; it is never printed, and what holds it goes with the test's folder.
+// The machine's own registries, reached from a box through the allow-list. Which these are, npm and apt say
+// when the test runs; they are never printed, and what holds them goes with the test's folder.
 #include <fmt/core.h>
 #include <netdb.h>
 #include <sys/socket.h>
@@ -69,6 +69,13 @@ class RegistryTest : public EndToEnd {
     auto said = run_capture(options, "", {});
     return said && said->status.success() ? std::string(trim(said->out)) : "";
   }
+  void open_at(const std::string& name, const Registry& registry, const std::vector<std::string>& addresses) {
+    world().write(world().config(),
+                  fmt::format("[[destinations]]\nname = \"{0}\"\nhost = \"{1}\"\nport = {2}\nplain = {3}\n"
+                              "addresses = [\"{4}\"]\n[repositories.\"{5}\"]\ndestinations = [\"{0}\"]\n",
+                              name, registry.at.host, registry.at.port, registry.plain,
+                              join(addresses, "\", \""), world().repo()));
+  }
   void skip(const std::string& reason) { skip_or_fail("registry", reason); }
 };
 
@@ -92,12 +99,7 @@ TEST_P(RegistryTest, NpmInstallsThroughTheAllowList) {
   if (!control.status.success())
     return skip("npm cannot install from its registry outside of any box either");
 
-  std::string ranges;
-  for (const std::string& address : addresses) ranges += (ranges.empty() ? "\"" : ", \"") + address + "\"";
-  world().write(world().config(),
-                fmt::format("[[destinations]]\nname = \"npm\"\nhost = \"{}\"\nport = {}\nplain = {}\n"
-                            "addresses = [{}]\n[repositories.\"{}\"]\ndestinations = [\"npm\"]\n",
-                            registry->at.host, registry->at.port, registry->plain, ranges, world().repo()));
+  open_at("npm", *registry, addresses);
   const std::string look = "cat $HOME/it/node_modules/is-number/package.json";
   RunOutcome outcome = run_script(install + act + look, {"--config", world().config()});
   ASSERT_EQ(outcome.result->egress.destinations.size(), 1U);
@@ -108,6 +110,30 @@ TEST_P(RegistryTest, NpmInstallsThroughTheAllowList) {
   EXPECT_GT(facts.received, facts.sent);
   RunOutcome closed = run_script(install + act + look);
   EXPECT_TRUE(printed(closed).find("\"is-number\"") == std::string::npos) << "the control: nothing is open";
+}
+
+// Archives of Debian packages are often served without TLS, and signed: the list's own signature is fetched.
+TEST_P(RegistryTest, AptsArchiveIsReachedInPlainHttp) {
+  if (IsSkipped() || HasFatalFailure()) return;
+  Captured targets = world().as_user(
+      {"/bin/sh", "-c", "apt-get indextargets --format '$(REPO_URI)dists/$(RELEASE)/InRelease'"});
+  std::string url;
+  for (const std::string& line : split(targets.out, '\n')) {
+    if (url.empty() && starts_with(line, "http://")) url = line;
+  }
+  auto archive = parse_registry(url);
+  if (!archive) return skip("apt has no archive in plain HTTP under a name");
+  const std::vector<std::string> addresses = addresses_of(archive->at.host);
+  const std::string fetch = "curl -sS --max-time 60 '" + url + "' 2> /dev/null | head -n 1";
+  constexpr const char* expected = "-----BEGIN PGP SIGNED MESSAGE-----\n";
+  if (addresses.empty() || outside(fetch).out != expected)
+    return skip("apt's archive cannot be reached here");
+  open_at("apt", *archive, addresses);
+  RunOutcome outcome = run_script(fetch, {"--config", world().config()});
+  EXPECT_TRUE(printed(outcome) == expected) << "the archive was not reached";
+  ASSERT_EQ(outcome.result->egress.destinations.size(), 1U);
+  EXPECT_EQ(outcome.result->egress.destinations.front().connections, 1U);
+  EXPECT_TRUE(printed(run_script(fetch)) != expected) << "the control: nothing is open";
 }
 
 COFFERDAM_FOR_BOTH_USERS(RegistryTest);
