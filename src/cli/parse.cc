@@ -80,8 +80,7 @@ void add_run_verb(CLI::App* app, const RunVerb& verb, RunOptions* options) {
                   "a host that programs in the box may reach over TLS (port 443), beside the vendor; may be "
                   "given more than once")
       ->type_name("HOST[:PORT]")
-      ->take_all()
-      ->expected(1);
+      ->allow_extra_args(false);  // one each time: what follows is the prompt
   sub->add_option("--attempt-id", options->attempt_id, "an id of your own; it can be used once, ever")
       ->type_name("ID");
   add_config(sub, &options->config);
