@@ -93,7 +93,7 @@ struct InvocationFields {
   Limits limits;
   Vendor egress = Vendor::none;
   std::vector<Destination> destinations;  // beside the vendor; each host and port once
-  std::string model;  // named for every agent but "command"
+  std::string model;                      // named for every agent but "command"
   Backend backend = Backend::native;
   bool operator==(const InvocationFields&) const = default;
 };
