@@ -11,17 +11,25 @@ namespace {
 
 // HUSKY: its hooks write to .git, which is read-only in the box. GIT_OPTIONAL_LOCKS: `git status` would try
 // to refresh the index there.
-std::vector<std::string> base_env() {
-  return {"HOME=/home/agent",    "PATH=/usr/local/bin:/usr/bin:/bin",
-          "LANG=C.UTF-8",        "TMPDIR=/tmp",
-          "TERM=dumb",           "HUSKY=0",
-          "GIT_OPTIONAL_LOCKS=0"};
+std::vector<std::string> base_env(const LaunchInput& input) {
+  std::vector<std::string> env = {"HOME=/home/agent",    "PATH=/usr/local/bin:/usr/bin:/bin",
+                                  "LANG=C.UTF-8",        "TMPDIR=/tmp",
+                                  "TERM=dumb",           "HUSKY=0",
+                                  "GIT_OPTIONAL_LOCKS=0"};
+  if (input.proxy_port == 0) return env;
+  // Both spellings: some programs know only one. What is on loopback, the vendor's gateway first of all, is
+  // asked directly.
+  const std::string proxy = "=http://127.0.0.1:" + std::to_string(input.proxy_port);
+  for (const char* name : {"HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"})
+    env.push_back(name + proxy);
+  for (const char* name : {"NO_PROXY", "no_proxy"}) env.push_back(std::string(name) + "=127.0.0.1,localhost");
+  return env;
 }
 
 Result<Launch> plan_command_launch(const LaunchInput& input) {
   Launch launch;
   launch.argv = input.invocation->agent.argv;
-  launch.env = base_env();
+  launch.env = base_env(input);
   launch.stdin_text = input.invocation->prompt;
   std::vector<std::string> gateway;
   if (input.invocation->egress == contract::Vendor::anthropic) gateway = anthropic_env(input);
@@ -53,8 +61,8 @@ Result<Launch> plan_launch(const LaunchInput& input) {
   if (egress && input.gateway_port == 0) return make_error(Code::internal, "egress without a gateway");
   const std::string& name = input.invocation->agent.name;
   if (name == "command") return plan_command_launch(input);
-  if (name == "claude") return plan_claude_launch(input, base_env());
-  if (name == "codex") return plan_codex_launch(input, base_env());
+  if (name == "claude") return plan_claude_launch(input, base_env(input));
+  if (name == "codex") return plan_codex_launch(input, base_env(input));
   return make_error(Code::usage, "unknown agent \"" + name + "\"");
 }
 

@@ -25,6 +25,7 @@ struct LaunchInput {
   const contract::Invocation& invocation;
   std::string agents_dir;          // holds node_modules
   std::uint16_t gateway_port = 0;  // where the gateway listens inside the box; 0: there is none
+  std::uint16_t proxy_port = 0;    // where the allow-list's proxy listens inside the box; 0: there is none
   bool oauth = false;              // the vendor is shown a login, so the agent gets a login's placeholder
 };
 

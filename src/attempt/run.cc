@@ -14,6 +14,7 @@
 #include "attempt/account.h"
 #include "attempt/bring_home.h"
 #include "attempt/cancel.h"
+#include "attempt/destinations.h"
 #include "attempt/watch.h"
 #include "base/fd.h"
 #include "base/file.h"
@@ -38,12 +39,14 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::uint16_t kGatewayPort = 20711;
 // The most that an unprivileged user may ask for by default: pipe(7).
 constexpr int kOutputRoom = 1 << 20;
+constexpr std::uint16_t kProxyPort = 20712;  // only with destinations
 
 // What has to be right before anything is recorded or started.
 struct Readied {
   clone::Source source;
   agent::Launch launch;
   std::optional<egress::Broker> broker;  // with egress
+  ReadiedDestinations destinations;
   std::optional<contract::ModelPrice> price;
   sandbox::BoxHost boxes;
 };
@@ -95,6 +98,8 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
     launch.gateway_port = kGatewayPort;
     launch.oauth = readied.broker->kind() == egress::CredentialKind::anthropic_oauth;
   }
+  TRY(readied.destinations, ready_destinations(host, invocation));
+  if (!invocation->destinations.empty()) launch.proxy_port = kProxyPort;
   TRY(readied.launch, agent::plan_launch(launch));
   readied.boxes.init = host.init;
   if (::geteuid() == 0) readied.boxes.run_as = UserIds{host.config.box_uid, host.config.box_uid};
@@ -121,6 +126,9 @@ class Attempt {
       const contract::VendorConfig& vendor = host_.config.vendor(invocation_->egress);
       account_.result().vendor_upstream = upstream_of(vendor, ready_.broker->kind());
       account_.result().vendor_tools = vendor.vendor_tools;
+    }
+    for (const contract::Destination& one : invocation_->destinations) {
+      account_.result().egress.destinations.push_back({one.host, one.port});
     }
     if (step("admission", &Attempt::open_folder) && step("clone", &Attempt::clone) &&
         step("workspace", &Attempt::make_workspace) && step("box", &Attempt::start_box) &&
@@ -208,7 +216,8 @@ class Attempt {
     profile.scratch_inodes = invocation_->limits.scratch_inodes;
     profile.work_bytes = invocation_->limits.work_bytes;
     profile.work_inodes = invocation_->limits.work_inodes;
-    if (invocation_->egress != contract::Vendor::none) profile.listeners = {kGatewayPort};
+    if (invocation_->egress != contract::Vendor::none) profile.listeners.push_back(kGatewayPort);
+    if (!invocation_->destinations.empty()) profile.listeners.push_back(kProxyPort);
     profile.deadline = time_left();
     profile.grace = invocation_->deadlines.grace;
     profile.fds = {{in, 0}, {out, 1}, {err, 2}};
@@ -244,7 +253,38 @@ class Attempt {
   }
 
   Status start_gateway() {
-    if (invocation_->egress == contract::Vendor::none) return {};
+    const bool vendor = invocation_->egress != contract::Vendor::none;
+    if (!vendor && invocation_->destinations.empty()) return {};
+    egress::GatewayPolicy policy = vendor ? vendor_policy() : egress::GatewayPolicy{};
+    policy.run_as = ready_.boxes.run_as;
+    policy.transport.destinations = ready_.destinations.policy;
+    // The box hands its listeners out in the order of the profile.
+    egress::GatewayEnds ends;
+    if (vendor) {
+      ends.broker = ready_.broker->take_socket();
+      ends.listener = std::move(box_->listeners().front());
+    }
+    if (!invocation_->destinations.empty()) ends.tunnels = std::move(box_->listeners().back());
+    for (egress::Broker& broker : ready_.destinations.brokers) {
+      ends.destination_brokers.push_back(broker.take_socket());
+    }
+    if (host_.config.capture_bodies) {
+      TRY(ends.capture, open_file(dir_ + "/bodies.ndjson", O_WRONLY | O_CREAT | O_EXCL | O_APPEND));
+    }
+    TRY(egress::Gateway gateway, egress::Gateway::start(host_.program, policy, std::move(ends)));
+    gateway_.emplace(std::move(gateway));
+    const contract::Json kind = egress::credential_kind_name(policy.credential_kind);
+    account_.event(contract::event_type::gateway_ready,
+                   {{"vendor", contract::vendor_name(policy.vendor)},
+                    {"credential", vendor ? kind : contract::Json(nullptr)},
+                    {"destinations", policy.transport.destinations.size()},
+                    {"landlock_abi", gateway_->confinement().landlock_abi},
+                    {"ports_limited", gateway_->confinement().ports_limited},
+                    {"bodies_captured", host_.config.capture_bodies}});
+    return {};
+  }
+
+  egress::GatewayPolicy vendor_policy() const {
     egress::GatewayPolicy policy;
     policy.vendor = invocation_->egress;
     policy.credential_kind = ready_.broker->kind();
@@ -259,27 +299,12 @@ class Attempt {
     policy.max_cost_micros = invocation_->limits.cost_usd_micros;
     policy.max_parallel = invocation_->limits.parallel_requests;
     policy.price = ready_.price;
-    policy.run_as = ready_.boxes.run_as;
     policy.transport.extra_ca_bundle = vendor.extra_ca_bundle;
     policy.transport.proxy = vendor.proxy;
     policy.transport.head_ms = static_cast<std::uint64_t>(vendor.head_timeout.count());
     policy.transport.idle_ms = static_cast<std::uint64_t>(vendor.idle_timeout.count());
     policy.transport.answer_bytes = vendor.answer_bytes;
-    UniqueFd capture;
-    if (host_.config.capture_bodies) {
-      TRY(capture, open_file(dir_ + "/bodies.ndjson", O_WRONLY | O_CREAT | O_EXCL | O_APPEND));
-    }
-    TRY(egress::Gateway gateway,
-        egress::Gateway::start(host_.program, policy, ready_.broker->take_socket(),
-                               std::move(box_->listeners().front()), {}, std::move(capture)));
-    gateway_.emplace(std::move(gateway));
-    account_.event(contract::event_type::gateway_ready,
-                   {{"vendor", contract::vendor_name(policy.vendor)},
-                    {"credential", egress::credential_kind_name(policy.credential_kind)},
-                    {"landlock_abi", gateway_->confinement().landlock_abi},
-                    {"ports_limited", gateway_->confinement().ports_limited},
-                    {"bodies_captured", host_.config.capture_bodies}});
-    return {};
+    return policy;
   }
 
   Status watch_agent() {

@@ -202,31 +202,51 @@ class Watch {
     if (!event) return end(Outcome::failed, "gateway", event.error().line());
     contract::ResultRecord& result = in_.account.result();
     if (event->denied) ++result.egress.denied;
+    if (event->tunnelled) {
+      count_destination(*event);
+      return record_egress(*event);
+    }
     if (!event->denied && event->rule != egress::kPresenceRule) ++result.egress.requests;
     result.usage.input_tokens += event->input_tokens;
     result.usage.output_tokens += event->output_tokens;
     note_vendor(*event);
     spend(*event);
+    record_egress(*event);
+  }
+
+  // The bounds of a destination end its connection, not the attempt: the program sees it and may go on.
+  void count_destination(const egress::GatewayEvent& event) {
+    for (contract::DestinationFacts& facts : in_.account.result().egress.destinations) {
+      if (facts.host != event.host || facts.port != event.port) continue;
+      ++(event.denied ? facts.denied : facts.connections);
+      facts.sent += event.request_bytes;
+      facts.received += event.response_bytes;
+    }
+  }
+
+  void record_egress(const egress::GatewayEvent& event) {
     // A box can be denied as often as it likes; the count in the result stays exact.
-    if (event->denied && result.egress.denied > kRecordedDenials) return;
+    if (event.denied && in_.account.result().egress.denied > kRecordedDenials) return;
     in_.account.event(
         contract::event_type::egress,
-        {{"method", contract::json_text(event->method, 32)},
-         {"path", contract::json_text(event->path, 300)},
-         {"rule", contract::json_text(event->rule, 300)},
-         {"denied", event->denied},
-         {"status", event->status},
-         {"request_bytes", contract::json_count(event->request_bytes)},
-         {"response_bytes", contract::json_count(event->response_bytes)},
-         {"took_ms", contract::json_count(event->took_ms)},
-         {"input_tokens", contract::json_count(event->input_tokens)},
-         {"output_tokens", contract::json_count(event->output_tokens)},
-         {"cache_read_tokens", contract::json_count(event->cache_read_tokens)},
-         {"cache_write_tokens", contract::json_count(event->cache_write_tokens)},
-         {"cost_usd_micros", contract::json_count(event->cost_micros)},
-         {"failure", event->failure.empty() ? Json(nullptr) : Json(event->failure)},
+        {{"method", contract::json_text(event.method, 32)},
+         {"path", contract::json_text(event.path, 300)},
+         {"rule", contract::json_text(event.rule, 300)},
+         {"denied", event.denied},
+         {"status", event.status},
+         {"request_bytes", contract::json_count(event.request_bytes)},
+         {"response_bytes", contract::json_count(event.response_bytes)},
+         {"took_ms", contract::json_count(event.took_ms)},
+         {"input_tokens", contract::json_count(event.input_tokens)},
+         {"output_tokens", contract::json_count(event.output_tokens)},
+         {"cache_read_tokens", contract::json_count(event.cache_read_tokens)},
+         {"cache_write_tokens", contract::json_count(event.cache_write_tokens)},
+         {"cost_usd_micros", contract::json_count(event.cost_micros)},
+         {"failure", event.failure.empty() ? Json(nullptr) : Json(event.failure)},
          {"retry_after",
-          event->retry_after.empty() ? Json(nullptr) : contract::json_text(event->retry_after, 64)}});
+          event.retry_after.empty() ? Json(nullptr) : contract::json_text(event.retry_after, 64)},
+         {"host", event.host.empty() ? Json(nullptr) : contract::json_text(event.host, 253)},
+         {"port", event.port == 0 ? Json(nullptr) : Json(event.port)}});
   }
 
   void spend(const egress::GatewayEvent& event) {

@@ -23,6 +23,7 @@ struct RunOptions {
   std::optional<std::string> deadline;
   std::optional<std::string> config;
   std::optional<std::string> prompt;  // "-": standard input
+  std::vector<std::string> allowed;   // HOST[:PORT] of --allow-host
   std::vector<std::string> argv;      // what stands behind "--"
   bool json = false;
   bool capture_bodies = false;

@@ -15,6 +15,7 @@ Examples:
   cofferdam plan --model claude-sonnet-5 "split the parser into two files"
   cofferdam ask --repo ~/src/app --agent codex "where is the retry logic?"
   cofferdam run --agent command -- make test
+  cofferdam run --allow-host registry.example "update the dependencies"
   cofferdam exec - < invocation.json
   cofferdam diff 20261130-3f9a2c71d0 | git apply --stat
 
@@ -78,6 +79,11 @@ void add_run_verb(CLI::App* app, const RunVerb& verb, RunOptions* options) {
   sub->add_option("--egress", options->egress,
                   "for --agent command: the vendor that it may reach (default: none)")
       ->check(CLI::IsMember({"none", "anthropic", "openai"}));
+  sub->add_option("--allow-host", options->allowed,
+                  "a host that programs in the box may reach over TLS (port 443), beside the vendor; may be "
+                  "given more than once")
+      ->type_name("HOST[:PORT]")
+      ->allow_extra_args(false);  // one each time: what follows is the prompt
   sub->add_option("--attempt-id", options->attempt_id, "an id of your own; it can be used once, ever")
       ->type_name("ID");
   add_config(sub, &options->config);

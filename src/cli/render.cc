@@ -138,6 +138,11 @@ std::string account_lines(const ResultRecord& result) {
       usage += fmt::format(", ${:.4f} by the agent's account", *result.usage.agent_cost_usd);
     out += labelled("usage", usage);
   }
+  for (const contract::DestinationFacts& one : result.egress.destinations) {
+    out += labelled("reached",
+                    fmt::format("{}:{}: {} connections, {} bytes out, {} in, {} denied", one_line(one.host),
+                                one.port, one.connections, one.sent, one.received, one.denied));
+  }
   for (const contract::ControlFact& control : result.controls) {
     if (control.enforced) continue;
     out += labelled("weaker", fmt::format("{}: not enforced{}{}", one_line(control.name),

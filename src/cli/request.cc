@@ -1,5 +1,9 @@
 #include "cli/request.h"
 
+#include <algorithm>
+
+#include "base/file.h"
+
 namespace cofferdam::cli {
 namespace {
 
@@ -63,6 +67,33 @@ Result<contract::InvocationFields> request_fields(const RunOptions& options, con
     fields.model = options.model ? *options.model : usual;
   }
   return fields;
+}
+
+Result<std::vector<contract::Destination>> request_destinations(const RunOptions& options,
+                                                                const contract::Config& config,
+                                                                const std::string& repository) {
+  std::vector<contract::Destination> out;
+  const auto add = [&out](const contract::Destination& one) {
+    const bool known =
+        std::any_of(out.begin(), out.end(), [&](const auto& other) { return other.is_at(one); });
+    if (!known) out.push_back(one);
+  };
+  for (const auto& [path, names] : config.repositories) {
+    auto canonical = real_path(path);  // of one that is not there: nobody's
+    if (!canonical || *canonical != repository) continue;
+    for (const contract::NamedDestination& one : config.destinations) {
+      if (std::find(names.begin(), names.end(), one.name) != names.end()) add(one.destination);
+    }
+  }
+  for (const std::string& text : options.allowed) {
+    auto parsed = contract::parse_destination(text);
+    if (!parsed) return std::move(parsed).error().with("--allow-host");
+    for (const contract::NamedDestination& one : config.destinations) {
+      if (one.destination.is_at(*parsed)) *parsed = one.destination;
+    }
+    add(*parsed);
+  }
+  return out;
 }
 
 }  // namespace cofferdam::cli

@@ -15,4 +15,11 @@ namespace cofferdam::cli {
 Result<contract::InvocationFields> request_fields(const RunOptions& options, const contract::Config& config,
                                                   std::string prompt);
 
+// What the attempt may reach beside the vendor: the destinations that the configuration's section of this
+// repository names, then those of --allow-host. One that is configured comes with its own ranges and bounds.
+// `repository` is canonical.
+Result<std::vector<contract::Destination>> request_destinations(const RunOptions& options,
+                                                                const contract::Config& config,
+                                                                const std::string& repository);
+
 }  // namespace cofferdam::cli

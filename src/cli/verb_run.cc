@@ -29,6 +29,7 @@ Result<contract::Invocation> build_request(const RunOptions& options, const cont
   TRY(const clone::Source source, clone::open_source(options.repository));
   TRY(fields.clone.head, clone::resolve_commit(source, options.base));
   fields.clone.repository = source.work_tree.empty() ? source.git_dir : source.work_tree;
+  TRY(fields.destinations, request_destinations(options, config, fields.clone.repository));
   return contract::build_invocation(std::move(fields));
 }
 

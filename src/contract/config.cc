@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -11,6 +12,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "contract/json.h"
+#include "contract/network.h"
 #include "contract/rules.h"
 
 namespace cofferdam::contract {
@@ -22,6 +25,25 @@ constexpr std::uint64_t kMaxVendorWaitMs = 24ULL * 3600U * 1000U;
 constexpr std::uint64_t kMaxAnswerBytes = 16ULL << 30U;
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+constexpr const char* kDestinationName = "must be 1 to 64 of A-Z, a-z, 0-9 and . _ -";
+
+bool is_range(std::string_view text) {
+  return parse_range(text).has_value();
+}
+
+bool is_keyring_description(std::string_view text) {
+  return !text.empty() && text.size() <= 1024 && !has_control(text);
+}
+
+bool is_variable_name(std::string_view text) {
+  return !text.empty() && text.size() <= 128 && !only_of(text.substr(0, 1), kDigits) &&
+         only_of(text, std::string(kLetters) + std::string(kDigits) + "_");
+}
+
+bool is_path_or_empty(std::string_view text) {
+  return text.empty() || (text.front() == '/' && text.size() <= kMaxPathBytes && !has_control(text));
+}
 
 // Reads the document table by table. The first error wins, and names file, line and key.
 class TomlReader {
@@ -151,6 +173,103 @@ class TomlReader {
       }
     };
   }
+  // An array of tables; `each` gets one of them and its name.
+  Handler tables(std::size_t max, std::function<void(const toml::node&, const std::string&)> each) {
+    return [this, max, each = std::move(each)](const toml::node& node, const std::string& name) {
+      const toml::array* values = node.as_array();
+      if (values == nullptr) return fail(node, name, "must be an array of tables");
+      if (values->size() > max) return fail(node, name, fmt::format("has more than {}", max));
+      for (std::size_t i = 0; i < values->size(); ++i) each(*values->get(i), json_path(name, i));
+    };
+  }
+  // What a [[destinations]] entry says of its credential; `credential` itself makes it have one.
+  struct CredentialKeys {
+    std::optional<CredentialSource> source;
+    DestinationCredential rest;
+    bool any = false;
+  };
+  std::vector<Entry> credential_entries(CredentialKeys* out) {
+    const auto set_source = [out](std::size_t i) {
+      constexpr CredentialSource kSources[] = {CredentialSource::env, CredentialSource::command,
+                                               CredentialSource::keyring};
+      out->source = kSources[i];
+    };
+    const auto set_scheme = [out](std::size_t i) { out->rest.basic = i == 1; };
+    std::vector<Entry> entries{
+        {"credential_env", text(&out->rest.env, is_variable_name, "must be the name of a variable")},
+        {"credential_command", argv(&out->rest.command)},
+        {"keyring", text(&out->rest.keyring, is_keyring_description, "must be the description of a key")},
+        {"credential_scheme", choice({"bearer", "basic"}, set_scheme)},
+        {"ca_bundle", text(&out->rest.ca_bundle, is_path_or_empty, "must be an absolute path")},
+    };
+    for (Entry& entry : entries) {
+      entry.read = [out, read = std::move(entry.read)](const toml::node& node, const std::string& name) {
+        out->any = true;
+        read(node, name);
+      };
+    }
+    entries.push_back({"credential", choice({"env", "command", "keyring"}, set_source)});
+    return entries;
+  }
+  void take_credential(const toml::node& node, const std::string& name, const CredentialKeys& keys,
+                       NamedDestination* out) {
+    if (!keys.source.has_value()) {
+      if (keys.any) fail(node, name + ".credential", "must be set where the keys of a credential are");
+      return;
+    }
+    const char* missing = nullptr;
+    if (*keys.source == CredentialSource::env && keys.rest.env.empty()) missing = ".credential_env";
+    if (*keys.source == CredentialSource::command && keys.rest.command.empty())
+      missing = ".credential_command";
+    if (*keys.source == CredentialSource::keyring && keys.rest.keyring.empty()) missing = ".keyring";
+    if (missing != nullptr) return fail(node, name + missing, "must be set for this \"credential\"");
+    out->credential = keys.rest;
+    out->credential->source = *keys.source;
+    out->destination.credential = out->name;
+  }
+  Handler destinations(std::vector<NamedDestination>* out) {
+    return tables(kMaxDestinations, [this, out](const toml::node& node, const std::string& name) {
+      NamedDestination one;
+      CredentialKeys credential;
+      Destination& what = one.destination;
+      const auto set_port = [&what](std::uint64_t n) { what.port = static_cast<std::uint16_t>(n); };
+      const auto set_sent = [&what](std::uint64_t n) { what.max_sent = n; };
+      const auto set_received = [&what](std::uint64_t n) { what.max_received = n; };
+      std::vector<Entry> entries{
+          {"name", text(&one.name, is_destination_name, kDestinationName)},
+          {"host", text(&what.host, is_host_name, "must be a host name in lower case, no address")},
+          {"port", integer(1, 65'535, set_port)},
+          {"plain", boolean(&what.plain)},
+          {"addresses", names(&what.addresses, is_range, "must be ranges such as 10.0.0.0/8")},
+          {"max_sent", integer(1, kMaxDestinationBytes, set_sent)},
+          {"max_received", integer(1, kMaxDestinationBytes, set_received)}};
+      for (Entry& entry : credential_entries(&credential)) entries.push_back(std::move(entry));
+      table(node, name, entries);
+      if (one.name.empty()) return fail(node, name + ".name", kDestinationName);
+      take_credential(node, name, credential, &one);
+      if (auto found = find_problem(what)) return fail(node, name + "." + found->key, found->problem);
+      for (const NamedDestination& other : *out) {
+        if (other.name == one.name) return fail(node, name + ".name", "is the name of an earlier one");
+        if (other.destination.is_at(what)) return fail(node, name, "has the host and port of an earlier one");
+      }
+      out->push_back(std::move(one));
+    });
+  }
+  Handler repositories(std::map<std::string, std::vector<std::string>>* out) {
+    return [this, out](const toml::node& node, const std::string& name) {
+      const toml::table* sections = node.as_table();
+      if (sections == nullptr) return fail(node, name, "must be a table");
+      for (const auto& [key, value] : *sections) {
+        const std::string full = name + "." + printable(key.str(), 200);
+        if (key.str().empty() || !is_path_or_empty(key.str())) {
+          return fail(value, full, "must be the absolute path of a repository");
+        }
+        table(value, full,
+              {{"destinations", names(&(*out)[std::string(key.str())], is_destination_name,
+                                      "must be names of [[destinations]]")}});
+      }
+    };
+  }
   // A program with its arguments: no shell, so the program is a path.
   Handler argv(std::vector<std::string>* out) {
     return [this, out](const toml::node& node, const std::string& name) {
@@ -245,19 +364,6 @@ bool is_token_url(std::string_view text) {
   return only_of(text.substr(slash), std::string(kLetters) + std::string(kDigits) + "/-._~");
 }
 
-bool is_keyring_description(std::string_view text) {
-  return !text.empty() && text.size() <= 1024 && !has_control(text);
-}
-
-bool is_path_or_empty(std::string_view text) {
-  return text.empty() || (text.front() == '/' && text.size() <= kMaxPathBytes && !has_control(text));
-}
-
-bool is_variable_name(std::string_view text) {
-  return !text.empty() && text.size() <= 128 && !only_of(text.substr(0, 1), kDigits) &&
-         only_of(text, std::string(kLetters) + std::string(kDigits) + "_");
-}
-
 // git's ident line ends a name at '<' and an email at '>', and drops or chokes on the rest:
 // git-commit-tree(1).
 bool is_author_name(std::string_view text) {
@@ -321,6 +427,21 @@ Status check_vendor(const VendorConfig& vendor, const std::string& name, const s
                                               shown_path, name, missing));
 }
 
+// A name that nothing has would open nothing, and nobody would know why.
+Status check_repositories(const Config& config, const std::string& shown_path) {
+  for (const auto& [path, names] : config.repositories) {
+    for (const std::string& name : names) {
+      const bool known = std::any_of(config.destinations.begin(), config.destinations.end(),
+                                     [&](const NamedDestination& one) { return one.name == name; });
+      if (known) continue;
+      return make_error(Code::config, fmt::format("{}: repositories.{}.destinations: there is no \"{}\" in "
+                                                  "[[destinations]]",
+                                                  shown_path, printable(path, 200), printable(name, 64)));
+    }
+  }
+  return {};
+}
+
 void read_document(const toml::table& document, TomlReader* in, Config* out) {
   using Entry = TomlReader::Entry;
   std::vector<Entry> limits;
@@ -350,6 +471,8 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
                 {"codex",
                  in->nested({{"model", in->text(&out->codex_model, is_model, "must be a model's name")}})}})},
           {"prices", in->prices(&out->prices)},
+          {"destinations", in->destinations(&out->destinations)},
+          {"repositories", in->repositories(&out->repositories)},
           {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)}})},
           {"debug", in->nested({{"capture_bodies", in->boolean(&out->capture_bodies)}})},
           {"deadlines", in->nested({{"total", in->duration(1, kMaxTotalMs, &out->deadlines.total)},
@@ -382,6 +505,7 @@ Result<Config> decode_config(std::string_view toml, const std::string& shown_pat
   if (in.error().has_value()) return *in.error();
   TRY_VOID(check_vendor(out.anthropic, "anthropic", shown_path));
   TRY_VOID(check_vendor(out.openai, "openai", shown_path));
+  TRY_VOID(check_repositories(out, shown_path));
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "contract/destination.h"
 #include "contract/invocation.h"
 #include "contract/price.h"
 
@@ -39,6 +40,23 @@ struct VendorConfig {
   std::uint64_t answer_bytes = 64ULL << 20U;
 };
 
+// Where a destination's credential comes from, and how it is sent.
+struct DestinationCredential {
+  CredentialSource source = CredentialSource::env;  // env, command or keyring
+  std::string env = {};
+  std::vector<std::string> command = {};
+  std::string keyring = {};
+  bool basic = false;          // "user:password", sent as Basic; otherwise as Bearer
+  std::string ca_bundle = {};  // PEM file, trusted for this destination instead of the system's
+};
+
+// A destination that a repository's section can name.
+struct NamedDestination {
+  std::string name;  // 1..64 of [A-Za-z0-9._-]
+  Destination destination;
+  std::optional<DestinationCredential> credential = {};  // then destination.credential is the name
+};
+
 struct Config {
   // [vendors.anthropic]
   VendorConfig anthropic{"https://api.anthropic.com", "", "ANTHROPIC_API_KEY"};
@@ -62,6 +80,11 @@ struct Config {
   // [prices."MODEL"] input, output, cache_read, cache_write, cache_write_1h: dollars per million tokens. They
   // come before the built-in table.
   std::map<std::string, ModelPrice> prices;
+  // [[destinations]] name, host, port, plain, addresses, max_sent, max_received, credential, credential_env,
+  // credential_command, keyring, credential_scheme, ca_bundle. They open nothing by themselves.
+  std::vector<NamedDestination> destinations;
+  // [repositories."/absolute/path"] destinations: names of the above that are open for this repository
+  std::map<std::string, std::vector<std::string>> repositories;
   // [box] uid: the unprivileged host uid and gid that a supervisor started as root becomes for every box
   std::uint32_t box_uid = 65533;
   // [debug] capture_bodies: requests and answers at the gateway are written to a file of the attempt's

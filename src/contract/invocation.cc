@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -39,6 +40,7 @@ class Rules {
     deadlines();
     limits();
     model();
+    destinations();
     if (fault_.failed()) return fault_.error();
     return {};
   }
@@ -158,6 +160,24 @@ class Rules {
     require(model.empty() || fields_.egress != Vendor::none, "$.model", "means nothing without egress");
     require(model.empty() || is_model(model), "$.model",
             "must be 1 to 128 of A-Z, a-z, 0-9 and . _ : / [ ] -");
+  }
+
+  void destinations() {
+    const auto& destinations = fields_.destinations;
+    require(destinations.size() <= kMaxDestinations, "$.destinations",
+            fmt::format("must have at most {} entries", kMaxDestinations));
+    const auto credentials = std::count_if(destinations.begin(), destinations.end(),
+                                           [](const Destination& one) { return !one.credential.empty(); });
+    require(static_cast<std::size_t>(credentials) <= kMaxDestinationCredentials, "$.destinations",
+            fmt::format("may name at most {} credentials", kMaxDestinationCredentials));
+    std::set<std::pair<std::string, std::uint16_t>> seen;
+    for (std::size_t i = 0; i < destinations.size() && !fault_.failed(); ++i) {
+      const std::string path = json_path("$.destinations", i);
+      const auto found = find_problem(destinations[i]);
+      if (found.has_value()) fault_.fail(json_path(path, found->key), found->problem, Code::usage);
+      require(seen.emplace(destinations[i].host, destinations[i].port).second, path,
+              "has the host and port of an earlier one");
+    }
   }
 
   const InvocationFields& fields_;

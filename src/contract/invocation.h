@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "contract/destination.h"
 #include "contract/phase.h"
 
 namespace cofferdam::contract {
@@ -91,7 +92,8 @@ struct InvocationFields {
   Deadlines deadlines;
   Limits limits;
   Vendor egress = Vendor::none;
-  std::string model;  // named for every agent but "command"
+  std::vector<Destination> destinations;  // beside the vendor; each host and port once
+  std::string model;                      // named for every agent but "command"
   Backend backend = Backend::native;
   bool operator==(const InvocationFields&) const = default;
 };

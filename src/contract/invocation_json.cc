@@ -60,6 +60,46 @@ std::vector<ApprovedCommand> read_commands(ObjectReader* in) {
   return out;
 }
 
+// What is left out has the default, here as in the limits.
+Destination read_destination(ObjectReader* in) {
+  Destination out;
+  out.host = in->text("host", kAnyText);
+  if (auto port = in->maybe_integer("port", 1, 65535, Absent::allowed)) {
+    out.port = static_cast<std::uint16_t>(*port);
+  }
+  if (in->has("plain")) {
+    out.plain = in->boolean("plain");
+  } else {
+    in->maybe_text("plain", kAnyText, Absent::allowed);
+  }
+  if (in->has("addresses")) {
+    out.addresses = in->texts("addresses", 0, kAnyCount, kAnyText);
+  } else {
+    in->maybe_text("addresses", kAnyText, Absent::allowed);
+  }
+  if (auto sent = in->maybe_integer("max_sent", 1, kMaxDestinationBytes, Absent::allowed)) {
+    out.max_sent = *sent;
+  }
+  if (auto received = in->maybe_integer("max_received", 1, kMaxDestinationBytes, Absent::allowed)) {
+    out.max_received = *received;
+  }
+  if (auto credential = in->maybe_text("credential", {1, 64}, Absent::allowed)) out.credential = *credential;
+  in->finish();
+  return out;
+}
+
+std::vector<Destination> read_destinations(ObjectReader* in) {
+  std::vector<Destination> out;
+  if (!in->has("destinations")) {
+    in->maybe_text("destinations", kAnyText, Absent::allowed);
+    return out;
+  }
+  for (ObjectReader& destination : in->objects("destinations", 0, kAnyCount)) {
+    out.push_back(read_destination(&destination));
+  }
+  return out;
+}
+
 Deadlines read_deadlines(ObjectReader in) {
   Deadlines out;
   if (auto total = in.maybe_integer("total_ms", 1, kMaxTotalMs, Absent::allowed)) {
@@ -92,6 +132,21 @@ Json argv_json(const std::vector<std::string>& argv) {
   return Json(argv);
 }
 
+Json destinations_json(const std::vector<Destination>& destinations) {
+  Json out = Json::array();
+  for (const Destination& destination : destinations) {
+    out.push_back(
+        {{"host", destination.host},
+         {"port", destination.port},
+         {"plain", destination.plain},
+         {"addresses", destination.addresses},
+         {"max_sent", destination.max_sent},
+         {"max_received", destination.max_received},
+         {"credential", destination.credential.empty() ? Json(nullptr) : Json(destination.credential)}});
+  }
+  return out;
+}
+
 Json commands_json(const std::vector<ApprovedCommand>& commands) {
   Json out = Json::array();
   for (const ApprovedCommand& command : commands) {
@@ -119,6 +174,7 @@ Result<InvocationFields> parse_invocation_fields(std::string_view json) {
     out.deadlines = read_deadlines(*deadlines);
   if (auto limits = in.maybe_object("limits", Absent::allowed)) out.limits = read_limits(*limits);
   out.egress = static_cast<Vendor>(optional_choice(&in, "egress", {"none", "anthropic", "openai"}));
+  out.destinations = read_destinations(&in);
   // An empty model in the fields means that there is none, which JSON says by null or by leaving it out.
   if (auto model = in.maybe_text("model", {1, kMaxModelBytes}, Absent::allowed)) out.model = *model;
   out.backend = static_cast<Backend>(optional_choice(&in, "backend", {"native", "docker"}));
@@ -152,6 +208,7 @@ std::string canonical_invocation(const InvocationFields& fields) {
        {{"total_ms", fields.deadlines.total.count()}, {"grace_ms", fields.deadlines.grace.count()}}},
       {"limits", limits},
       {"egress", vendor_name(fields.egress)},
+      {"destinations", destinations_json(fields.destinations)},
       {"model", fields.model.empty() ? Json(nullptr) : Json(fields.model)},
       {"backend", backend_name(fields.backend)},
   };

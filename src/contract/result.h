@@ -79,9 +79,20 @@ struct Resources {
   std::uint64_t work_inodes = 0;
 };
 
-struct EgressFacts {
-  std::uint64_t requests = 0;
+// One destination of the invocation, and what went over it.
+struct DestinationFacts {
+  std::string host;
+  std::uint16_t port = 443;
+  std::uint64_t connections = 0;
   std::uint64_t denied = 0;
+  std::uint64_t sent = 0;      // bytes from the box
+  std::uint64_t received = 0;  // bytes to the box
+};
+
+struct EgressFacts {
+  std::uint64_t requests = 0;  // to the vendor
+  std::uint64_t denied = 0;    // by either listener
+  std::vector<DestinationFacts> destinations = {};
 };
 
 struct ControlFact {

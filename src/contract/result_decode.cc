@@ -140,6 +140,17 @@ EgressFacts read_egress(ObjectReader in) {
   EgressFacts out;
   out.requests = count(&in, "requests");
   out.denied = count(&in, "denied");
+  for (ObjectReader& one : in.objects("destinations", 0, kMaxDestinations)) {
+    DestinationFacts facts;
+    facts.host = one.text("host", {1, kMaxNameBytes});
+    facts.port = static_cast<std::uint16_t>(one.integer("port", 1, 65535));
+    facts.connections = count(&one, "connections");
+    facts.denied = count(&one, "denied");
+    facts.sent = count(&one, "sent");
+    facts.received = count(&one, "received");
+    one.finish();
+    out.destinations.push_back(std::move(facts));
+  }
   in.finish();
   return out;
 }

@@ -103,6 +103,22 @@ Json resources_json(const Resources& resources) {
           {"work_inodes", json_count(resources.work_inodes)}};
 }
 
+Json egress_json(const EgressFacts& egress) {
+  Json destinations = Json::array();
+  for (const DestinationFacts& one : egress.destinations) {
+    if (destinations.size() == kMaxDestinations) break;
+    destinations.push_back({{"host", name_json(one.host)},
+                            {"port", one.port},
+                            {"connections", json_count(one.connections)},
+                            {"denied", json_count(one.denied)},
+                            {"sent", json_count(one.sent)},
+                            {"received", json_count(one.received)}});
+  }
+  return {{"requests", json_count(egress.requests)},
+          {"denied", json_count(egress.denied)},
+          {"destinations", std::move(destinations)}};
+}
+
 Json controls_json(const std::vector<ControlFact>& controls) {
   Json out = Json::array();
   for (const ControlFact& control : controls) {
@@ -157,8 +173,7 @@ std::string encode_result(const ResultRecord& result) {
       {"checks", none},
       {"usage", usage_json(result.usage)},
       {"resources", resources_json(result.resources)},
-      {"egress",
-       {{"requests", json_count(result.egress.requests)}, {"denied", json_count(result.egress.denied)}}},
+      {"egress", egress_json(result.egress)},
       {"controls", controls_json(result.controls)},
       {"publication",
        {{"state", result.publication.state.empty() ? Json("none") : name_json(result.publication.state)},

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "egress/origin.h"
 
@@ -113,24 +112,6 @@ bool may_dial(AddressKind kind, std::string_view host) {
   if (host == "localhost") return kind == AddressKind::loopback;
   auto literal = parse_address_literal(host);
   return literal.has_value() && classify_address(*literal) == kind;
-}
-
-std::optional<AddressRange> parse_range(std::string_view text) {
-  std::size_t slash = text.find('/');
-  auto literal = parse_address_literal(text.substr(0, slash));
-  if (!literal.has_value()) return std::nullopt;
-  AddressRange range{std::move(*literal), 0};
-  const unsigned width = static_cast<unsigned>(range.prefix.size()) * 8U;
-  range.bits = width;
-  if (slash == std::string_view::npos) return range;
-  std::string_view digits = text.substr(slash + 1);
-  auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), range.bits);
-  bool whole = parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size();
-  if (!whole || range.bits > width || (digits.size() > 1 && digits.front() == '0')) return std::nullopt;
-  for (unsigned i = range.bits; i < width; ++i) {
-    if (((static_cast<unsigned>(range.prefix[i / 8]) >> (7U - i % 8U)) & 1U) != 0) return std::nullopt;
-  }
-  return range;
 }
 
 bool in_range(std::span<const std::uint8_t> bytes, const AddressRange& range) {

@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
+
+#include "contract/network.h"
 
 namespace cofferdam::egress {
 
@@ -29,12 +29,8 @@ AddressKind classify_address(std::span<const std::uint8_t> bytes);
 // What is not global must have been asked for: by an address literal of that kind, or by the name localhost.
 bool may_dial(AddressKind kind, std::string_view host);
 
-// "10.0.0.0/8", "fd00::/8", or one address; no bits may be set behind the prefix.
-struct AddressRange {
-  std::vector<std::uint8_t> prefix;
-  unsigned bits = 0;
-};
-std::optional<AddressRange> parse_range(std::string_view text);
+using contract::AddressRange;
+using contract::parse_range;
 bool in_range(std::span<const std::uint8_t> bytes, const AddressRange& range);
 
 // Which addresses a host may have.

@@ -90,11 +90,32 @@ Result<BrokerSetup> plan_broker(const contract::VendorConfig& vendor, LoginShape
   return setup;
 }
 
+Result<BrokerSetup> plan_broker(const contract::DestinationCredential& destination,
+                                const TakeVariable& take) {
+  BrokerSetup setup;
+  setup.source = destination.source;
+  setup.shape = LoginShape::codex;  // never a login's, since there is no file
+  setup.bearer = true;
+  setup.basic = destination.basic;
+  setup.command = destination.command;
+  setup.keyring = destination.keyring;
+  setup.token_url = default_token_url(setup.shape);
+  if (destination.source != CredentialSource::env) return setup;
+  auto value = take(destination.env);
+  if (!value) {
+    return make_error(Code::config, fmt::format("no credential: the variable {} is not set", destination.env),
+                      "set it, or choose another source with `credential` in the configuration");
+  }
+  setup.value = *std::move(value);
+  return setup;
+}
+
 Result<Secret> encode_broker_setup(const BrokerSetup& setup) {
   std::string text =
       contract::canonical(Json{{"source", source_names().at(static_cast<std::size_t>(setup.source))},
                                {"shape", setup.shape == LoginShape::claude ? "claude" : "codex"},
                                {"bearer", setup.bearer},
+                               {"basic", setup.basic},
                                {"file", contract::json_text(setup.file, 4096)},
                                {"command", setup.command},
                                {"keyring", contract::json_text(setup.keyring, 1024)},
@@ -123,6 +144,7 @@ Result<BrokerSetup> decode_broker_setup(std::string_view bytes) {
   setup.source = static_cast<CredentialSource>(in.choice("source", source_names()));
   setup.shape = static_cast<LoginShape>(in.choice("shape", {"claude", "codex"}));
   setup.bearer = in.boolean("bearer");
+  setup.basic = in.boolean("basic");
   setup.file = in.text("file", {0, 4096});
   setup.command = in.texts("command", 0, 64, {0, 4096});
   setup.keyring = in.text("keyring", {0, 1024});

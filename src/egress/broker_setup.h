@@ -20,6 +20,7 @@ struct BrokerSetup {
   contract::CredentialSource source = contract::CredentialSource::env;
   LoginShape shape = LoginShape::claude;
   bool bearer = false;
+  bool basic = false;                // the credential is "user:password", handed out in base64
   std::string file;                  // source file
   std::vector<std::string> command;  // source command
   std::string keyring;               // source keyring
@@ -34,6 +35,8 @@ using TakeVariable = std::function<std::optional<Secret>(const std::string& name
 // Claude login's CLAUDE_CODE_OAUTH_TOKEN stands in for an ANTHROPIC_API_KEY that is not there.
 Result<BrokerSetup> plan_broker(const contract::VendorConfig& vendor, LoginShape shape,
                                 const TakeVariable& take);
+// The same for a destination of the allow-list mode.
+Result<BrokerSetup> plan_broker(const contract::DestinationCredential& destination, const TakeVariable& take);
 // TakeVariable over the process's own environment: what is found is overwritten where it lies (so also in
 // /proc/PID/environ) and unset. Before any thread is started.
 std::optional<Secret> take_variable(const std::string& name);

@@ -1,5 +1,6 @@
 #include "egress/broker_source.h"
 
+#include <openssl/evp.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -19,6 +20,17 @@ constexpr std::size_t kMaxCommandOutput = 64U << 10U;
 std::vector<std::string> own_environment() {
   std::vector<std::string> out;
   for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) out.emplace_back(*entry);
+  return out;
+}
+
+Secret in_base64(std::string_view bytes) {
+  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // with the NUL that is written behind it
+  const void* from = bytes.data();
+  void* to = text.data();
+  const int size = ::EVP_EncodeBlock(static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from),
+                                     static_cast<int>(bytes.size()));
+  Secret out(std::string_view(text).substr(0, static_cast<std::size_t>(size)));
+  wipe_string(&text);
   return out;
 }
 
@@ -65,6 +77,10 @@ Result<VendorCredential> BrokerSource::fetch(bool rejected) {
     out.token = Secret(setup_.value.view());
   }
   out.kind = kind_of_key(setup_.shape, setup_.bearer, out.token.view());
+  if (setup_.basic && !out.token.empty()) {
+    out.kind = CredentialKind::basic;
+    out.token = in_base64(out.token.view());
+  }
   return out;
 }
 

@@ -18,8 +18,8 @@ constexpr std::size_t kMaxAccount = 256;
 constexpr std::size_t kMaxRefusal = 1024;
 
 // In the order of the enumeration.
-constexpr std::array<const char*, 5> kNames = {"anthropic-api-key", "anthropic-oauth", "openai-api-key",
-                                               "chatgpt", "bearer"};
+constexpr std::array<const char*, 6> kNames = {"anthropic-api-key", "anthropic-oauth", "openai-api-key",
+                                               "chatgpt",           "bearer",          "basic"};
 
 bool header_safe(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
@@ -53,7 +53,12 @@ Status check_credential(const VendorCredential& credential) {
 
 void append_credential(const VendorCredential& credential, std::string* head) {
   const bool key = credential.kind == CredentialKind::anthropic_api_key;
-  head->append(key ? "x-api-key: " : "authorization: Bearer ").append(credential.token.view()).append("\r\n");
+  const bool basic = credential.kind == CredentialKind::basic;
+  head->append(key     ? "x-api-key: "
+               : basic ? "authorization: Basic "
+                       : "authorization: Bearer ")
+      .append(credential.token.view())
+      .append("\r\n");
   if (credential.kind == CredentialKind::chatgpt) {
     head->append("chatgpt-account-id: ").append(credential.account_id).append("\r\n");
   }

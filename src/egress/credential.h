@@ -18,7 +18,8 @@ enum class CredentialKind {
   anthropic_oauth,    // Authorization: Bearer, and the beta flag without which it is refused
   openai_api_key,     // Authorization: Bearer
   chatgpt,            // Authorization: Bearer, and ChatGPT-Account-ID
-  bearer,             // Authorization: Bearer, of an internal model gateway
+  bearer,             // Authorization: Bearer, of an internal model gateway or a destination
+  basic,              // Authorization: Basic, of a destination; the token is base64 already
 };
 const char* credential_kind_name(CredentialKind kind);
 std::optional<CredentialKind> credential_kind_from_name(std::string_view name);

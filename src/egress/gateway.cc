@@ -46,10 +46,23 @@ Result<Child> start_resolver(const std::string& program, const GatewayPolicy& po
   return child;
 }
 
+// What is not there is not handed down.
+void add_ends(const GatewayEnds& ends, const UniqueFd& names, std::vector<FdMapping>* fds) {
+  const auto add = [fds](const UniqueFd& end, int as) {
+    if (end.valid()) fds->push_back({end.get(), as});
+  };
+  add(ends.listener, kListenerFd);
+  add(ends.broker, kBrokerFd);
+  add(ends.tunnels, kTunnelFd);
+  add(ends.capture, kCaptureFd);
+  add(names, kNamesFd);
+  int next = kFirstDestinationFd;
+  for (const UniqueFd& broker : ends.destination_brokers) add(broker, next++);
+}
+
 }  // namespace
 
-Result<Gateway> Gateway::start(const std::string& program, const GatewayPolicy& policy, UniqueFd broker,
-                               UniqueFd listener, UniqueFd tunnels, UniqueFd capture) {
+Result<Gateway> Gateway::start(const std::string& program, const GatewayPolicy& policy, GatewayEnds ends) {
   TRY(std::string setup, encode_setup(policy));
   TRY(std::string filter, compile_gateway_filter());
   TRY(UniqueFd filter_file, make_sealed_memfd("filter", filter));
@@ -67,21 +80,14 @@ Result<Gateway> Gateway::start(const std::string& program, const GatewayPolicy& 
   options.argv = {program, "internal-gateway"};
   options.fds = {{2, 2},
                  {setup_pipe.read.get(), kSetupFd},
-                 {listener.get(), kListenerFd},
                  {events.write.get(), kEventsFd},
-                 {filter_file.get(), kFilterFd},
-                 {broker.get(), kBrokerFd}};
-  if (names.valid()) options.fds.push_back({names.get(), kNamesFd});
-  if (tunnels.valid()) options.fds.push_back({tunnels.get(), kTunnelFd});
-  if (capture.valid()) options.fds.push_back({capture.get(), kCaptureFd});
+                 {filter_file.get(), kFilterFd}};
+  add_ends(ends, names, &options.fds);
   TRY(Child child, spawn(options));
   setup_pipe.read.reset();
   setup_pipe.write.reset();
   events.write.reset();
-  listener.reset();
-  broker.reset();
-  tunnels.reset();
-  capture.reset();
+  ends = {};
   names.reset();
 
   TRY(contract::Json line, read_first_line("the gateway", events.read.get(), &child, kStartLimit));

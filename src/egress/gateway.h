@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -22,7 +23,7 @@ namespace cofferdam::egress {
 
 // One policy per attempt, read once by the gateway.
 struct GatewayPolicy {
-  contract::Vendor vendor = contract::Vendor::none;
+  contract::Vendor vendor = contract::Vendor::none;  // none: only the transport's destinations are served
   CredentialKind credential_kind = CredentialKind::anthropic_api_key;
   std::string upstream;                        // https://host[:port][/prefix]
   std::string ca_bundle;                       // PEM file; empty: the system's
@@ -65,20 +66,30 @@ struct GatewayEvent {
   std::uint64_t cost_micros = 0;  // by the policy's price
   std::string retry_after;        // as the vendor said it
   std::string failure;            // failure_name(), when there was no good answer; empty: there was
+  // Of the allow-list's listener: whom the box asked for, as far as that could be read.
+  bool tunnelled = false;
+  std::string host;
+  std::uint16_t port = 0;
 };
 Result<GatewayEvent> decode_gateway_event(std::string_view line);
 std::string encode_gateway_event(const GatewayEvent& event);
+
+// What the gateway gets over descriptors. Without a vendor there is neither its listener nor its broker.
+struct GatewayEnds {
+  UniqueFd broker;
+  UniqueFd listener;
+  UniqueFd tunnels = {};                           // a second listener, for the policy's destinations
+  UniqueFd capture = {};                           // a file that bodies are appended to (capture.h), if asked
+  std::vector<UniqueFd> destination_brokers = {};  // of the destinations with a credential, in their order
+};
 
 class Gateway {
  public:
   // Starts `program internal-gateway`; the credentials come from the broker, over `broker`, and never through
   // argv, environment or this process. Returns when the gateway has said that it is ready, or with the reason
-  // why it is not (bad CA bundle, malformed upstream). `tunnels` is a second listener, for the policy's
-  // destinations; without any it is not used. `capture`: a file, open for appending, that bodies are written
-  // to (capture.h); none unless the user asked. Starts `program internal-resolver` too, if the policy names a
-  // host that is not an address.
-  static Result<Gateway> start(const std::string& program, const GatewayPolicy& policy, UniqueFd broker,
-                               UniqueFd listener, UniqueFd tunnels = {}, UniqueFd capture = {});
+  // why it is not (bad CA bundle, malformed upstream). Starts `program internal-resolver` too, if the policy
+  // names a host that is not an address.
+  static Result<Gateway> start(const std::string& program, const GatewayPolicy& policy, GatewayEnds ends);
   int events_fd() const { return events_.get(); }  // NDJSON lines of GatewayEvent; readable, end: it died
   Child& process() { return child_; }
   // What the gateway has given away; on record because the kernel decides about a part of it.

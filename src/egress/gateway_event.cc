@@ -17,6 +17,7 @@ constexpr std::size_t kMaxPath = 512;
 constexpr std::size_t kMaxRule = 256;
 constexpr std::size_t kMaxRetryAfter = 64;
 constexpr std::size_t kMaxFailure = 64;
+constexpr std::size_t kMaxHost = 256;
 constexpr std::size_t kMaxLine = 8192;
 
 }  // namespace
@@ -37,7 +38,10 @@ std::string encode_gateway_event(const GatewayEvent& event) {
                                   {"cache_write_tokens", json_count(event.cache_write_tokens)},
                                   {"cost_micros", json_count(event.cost_micros)},
                                   {"retry_after", json_text(event.retry_after, kMaxRetryAfter)},
-                                  {"failure", json_text(event.failure, kMaxFailure)}});
+                                  {"failure", json_text(event.failure, kMaxFailure)},
+                                  {"tunnelled", event.tunnelled},
+                                  {"host", json_text(event.host, kMaxHost)},
+                                  {"port", event.port}});
 }
 
 Result<GatewayEvent> decode_gateway_event(std::string_view line) {
@@ -61,6 +65,9 @@ Result<GatewayEvent> decode_gateway_event(std::string_view line) {
   event.cost_micros = in.integer("cost_micros", 0, kMaxJsonInteger);
   event.retry_after = in.text("retry_after", {0, kMaxRetryAfter});
   event.failure = in.text("failure", {0, kMaxFailure});
+  event.tunnelled = in.boolean("tunnelled");
+  event.host = in.text("host", {0, kMaxHost});
+  event.port = static_cast<std::uint16_t>(in.integer("port", 0, 65535));
   in.finish();
   if (fault.failed()) return fault.error().with("gateway event");
   return event;

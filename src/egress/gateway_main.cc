@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/io.h"
@@ -26,23 +27,44 @@ Result<GatewaySetup> read_setup() {
   return decode_setup(bytes);
 }
 
+Result<std::vector<BrokerLine>> take_destination_brokers(const TransportPolicy& transport) {
+  std::vector<BrokerLine> out;
+  for (const Destination& destination : transport.destinations) {
+    if (destination.credential.empty()) continue;
+    BrokerLine line{UniqueFd(kFirstDestinationFd + static_cast<int>(out.size())), {}};
+    TRY(line.first, receive_first_credential(line.socket.get()));
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+// Without a vendor there is only the allow-list's listener.
+std::vector<int> optional_fds() {
+  std::vector<int> out{kListenerFd, kBrokerFd, kNamesFd, kTunnelFd, kCaptureFd};
+  for (int fd = kFirstDestinationFd; fd <= kLastFd; ++fd) out.push_back(fd);
+  return out;
+}
+
 Status run(const GatewayHooks& hooks, ServerInput input) {
   UniqueFd filter(kFilterFd);
   TRY(input.filter, read_to_end(filter.get(), kMaxSetupBytes));
   filter.reset();
   TRY(GatewaySetup setup, read_setup());
-  TRY(input.credential, receive_first_credential(input.broker.get()));
+  if (setup.policy.vendor != contract::Vendor::none) {
+    TRY(input.credential, receive_first_credential(input.broker.get()));
+  }
+  TRY(input.destination_brokers, take_destination_brokers(setup.policy.transport));
   return serve(setup, hooks, std::move(input));
 }
 
 }  // namespace
 
 int gateway_main(const GatewayHooks& hooks) {
-  Status status = harden_process(kLastFd, {kNamesFd, kTunnelFd, kCaptureFd});
+  Status status = harden_process(kLastFd, optional_fds());
   UniqueFd events(kEventsFd);
   ServerInput input;
-  input.listener = UniqueFd(kListenerFd);
-  input.broker = UniqueFd(kBrokerFd);
+  input.listener = take_optional(kListenerFd);
+  input.broker = take_optional(kBrokerFd);
   input.names = take_optional(kNamesFd);
   input.tunnels = take_optional(kTunnelFd);
   input.capture = take_optional(kCaptureFd);

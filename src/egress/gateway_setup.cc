@@ -71,12 +71,12 @@ Result<GatewayPolicy> decode_policy(std::string_view bytes) {
   auto kind = credential_kind_from_name(in.text("credential_kind", {1, 64}));
   if (!kind.has_value()) in.fail("credential_kind", "is no kind of credential");
   policy.credential_kind = kind.value_or(CredentialKind::anthropic_api_key);
-  policy.upstream = in.text("upstream", {1, 512});
+  policy.upstream = in.text("upstream", {0, 512});
   policy.ca_bundle = in.text("ca_bundle", {0, 4096});
   policy.models = in.texts("models", 0, 64, {1, 256});
   policy.vendor_tools = in.texts("vendor_tools", 0, 64, {1, 64});
   policy.max_requests = in.integer("max_requests", 0, kMaxJsonInteger);
-  policy.max_tokens = in.integer("max_tokens", 1, kMaxJsonInteger);
+  policy.max_tokens = in.integer("max_tokens", policy.vendor == Vendor::none ? 0 : 1, kMaxJsonInteger);
   policy.total_tokens = in.integer("total_tokens", 0, kMaxJsonInteger);
   policy.max_cost_micros = in.integer("max_cost_micros", 0, kMaxJsonInteger);
   policy.max_parallel = in.integer("max_parallel", 0, kMaxJsonInteger);
@@ -106,6 +106,9 @@ Status check_destinations(const TransportPolicy& transport) {
     if (!seen.emplace(destination.host, destination.port).second) {
       return make_error(Code::config, shown + " is named twice with the same port");
     }
+    if (destination.plain && !destination.credential.empty()) {
+      return make_error(Code::config, shown + " would get its credential without TLS");
+    }
     for (const std::string& range : destination.addresses) {
       if (parse_range(range).has_value()) continue;
       return make_error(Code::config, shown + " has a range that is none: " + printable(range, 100));
@@ -118,15 +121,22 @@ Status check_destinations(const TransportPolicy& transport) {
 
 Result<std::vector<std::string>> hosts_to_resolve(const GatewayPolicy& policy) {
   std::vector<std::string> hosts;
-  TRY(Origin first,
-      policy.transport.proxy.empty() ? parse_origin(policy.upstream) : parse_proxy(policy.transport.proxy));
-  if (!first.is_literal) hosts.push_back(first.host);
+  if (policy.vendor != Vendor::none || !policy.transport.proxy.empty()) {
+    TRY(Origin first,
+        policy.transport.proxy.empty() ? parse_origin(policy.upstream) : parse_proxy(policy.transport.proxy));
+    if (!first.is_literal) hosts.push_back(first.host);
+  }
   for (const Destination& destination : policy.transport.destinations) hosts.push_back(destination.host);
   return hosts;
 }
 
 std::vector<std::uint16_t> ports_to_reach(const GatewaySetup& setup) {
-  std::vector<std::uint16_t> ports{setup.proxy.has_value() ? setup.proxy->port : setup.origin.port};
+  std::vector<std::uint16_t> ports;
+  if (setup.proxy.has_value()) {
+    ports.push_back(setup.proxy->port);
+  } else if (setup.policy.vendor != Vendor::none) {
+    ports.push_back(setup.origin.port);
+  }
   for (const Destination& destination : setup.policy.transport.destinations)
     ports.push_back(destination.port);
   return ports;
@@ -150,7 +160,8 @@ Result<std::string> encode_setup(const GatewayPolicy& policy) {
   if (policy.run_as.has_value()) json["run_as"] = {{"uid", policy.run_as->uid}, {"gid", policy.run_as->gid}};
   std::string text = contract::canonical(json);
   if (text.size() > kMaxSetupBytes) {
-    return make_error(Code::config, "the gateway's policy is too large", "name fewer models");
+    return make_error(Code::config, "the gateway's policy is too large",
+                      "name fewer models and destinations");
   }
   return text;
 }
@@ -158,7 +169,9 @@ Result<std::string> encode_setup(const GatewayPolicy& policy) {
 Result<GatewaySetup> decode_setup(std::string_view bytes) {
   GatewaySetup setup;
   TRY(setup.policy, decode_policy(bytes));
-  TRY(setup.origin, parse_origin(setup.policy.upstream));
+  if (setup.policy.vendor != Vendor::none) {
+    TRY(setup.origin, parse_origin(setup.policy.upstream));
+  }
   if (!setup.policy.transport.proxy.empty()) {
     TRY(setup.proxy, parse_proxy(setup.policy.transport.proxy));
   }

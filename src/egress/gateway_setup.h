@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxSetupBytes = 60U << 10U;  // fits the buffer of
 
 struct GatewaySetup {
   GatewayPolicy policy;
-  Origin origin;
+  Origin origin;  // of the vendor, if there is one
   std::optional<Origin> proxy;
 };
 

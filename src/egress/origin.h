@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
+#include "contract/network.h"
 
 namespace cofferdam::egress {
+
+using contract::is_host_name;
+using contract::parse_address_literal;
+using contract::parse_port;
 
 struct Origin {
   std::string host;  // lower-case name, or an address literal without brackets
@@ -27,12 +30,5 @@ Result<Origin> parse_origin(std::string_view url);
 // "http://host:port", by the same rules; the port must be said. No credentials: they would stand in the
 // configuration.
 Result<Origin> parse_proxy(std::string_view url);
-// 1 to 65535 in digits, without a leading zero.
-std::optional<std::uint16_t> parse_port(std::string_view digits);
-// RFC 1123 names in lower case, and no spelling of an address.
-bool is_host_name(std::string_view host);
-
-// The bytes of a dotted quad or an IPv6 address without zone; nullopt for everything else, so also for names.
-std::optional<std::vector<std::uint8_t>> parse_address_literal(std::string_view host);
 
 }  // namespace cofferdam::egress

@@ -71,6 +71,7 @@ class Server {
     shared_.upstream.reset();
     shared_.names.reset();
     shared_.tokens.reset();
+    if (tunnels_.has_value()) tunnels_->drop_credentials();
   }
   Status prepare(ServerInput* input);
   // Nothing hostile is read before this.
@@ -123,18 +124,23 @@ Status Server::listen(UniqueFd listener, tcp::acceptor* acceptor) {
 Status Server::prepare(ServerInput* input) {
   shared_.names = std::make_unique<NameClient>(&context_, std::move(input->names));
   TRY_VOID(shared_.names->start());
-  TRY(shared_.upstream, Upstream::create(&context_, shared_.names.get(), *setup_));
-  TRY(shared_.tokens, TokenStore::create(&context_, std::move(input->credential), std::move(input->broker)));
+  const bool vendor = setup_->policy.vendor != contract::Vendor::none;
+  if (vendor) {
+    TRY(shared_.upstream, Upstream::create(&context_, shared_.names.get(), *setup_));
+    TRY(shared_.tokens,
+        TokenStore::create(&context_, std::move(input->credential), std::move(input->broker)));
+    TRY_VOID(listen(std::move(input->listener), &acceptor_));
+  }
   shared_.setup = setup_;
   shared_.capture = CaptureFile(std::move(input->capture));
   shared_.record = [this](const GatewayEvent& event) {
     Status written = write_line(events_fd_, encode_gateway_event(event));
     if (!written) end(std::move(written));
   };
-  TRY_VOID(listen(std::move(input->listener), &acceptor_));
   if (input->tunnels.valid()) {
     TRY_VOID(listen(std::move(input->tunnels), &tunnel_acceptor_));
     tunnels_.emplace(&context_, setup_, shared_.names.get(), &shared_.record);
+    TRY_VOID(tunnels_->use_credentials(std::move(input->destination_brokers)));
   }
   error_code ec;
   signals_.add(SIGTERM, ec);
@@ -210,7 +216,7 @@ void Server::stop() {
   acceptor_.close(ignored);
   tunnel_acceptor_.close(ignored);
   events_.close(ignored);
-  shared_.tokens->close();
+  if (shared_.tokens) shared_.tokens->close();
   shared_.when_empty = [this] { stop_if_empty(); };
   if (tunnels_.has_value()) tunnels_->when_empty = shared_.when_empty;
   stop_if_empty();

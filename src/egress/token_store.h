@@ -15,6 +15,12 @@
 
 namespace cofferdam::egress {
 
+// A broker's socket, and the first thing it said.
+struct BrokerLine {
+  UniqueFd socket;
+  VendorCredential first;
+};
+
 // The broker's first message, which is there before the gateway is started.
 Result<VendorCredential> receive_first_credential(int broker);
 

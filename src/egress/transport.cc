@@ -7,16 +7,17 @@ using contract::Json;
 using contract::kMaxJsonInteger;
 
 constexpr std::uint64_t kMaxMs = 24ULL * 3600U * 1000U;
-constexpr std::size_t kMaxDestinations = 64;
 
 Destination decode_destination(contract::ObjectReader* in) {
   Destination out;
   out.host = in->text("host", {1, 253});
   out.port = static_cast<std::uint16_t>(in->integer("port", 1, 65535));
   out.plain = in->boolean("plain");
-  out.addresses = in->texts("addresses", 0, 32, {1, 64});
+  out.addresses = in->texts("addresses", 0, contract::kMaxDestinationRanges, {1, 64});
   out.max_sent = in->integer("max_sent", 0, kMaxJsonInteger);
   out.max_received = in->integer("max_received", 0, kMaxJsonInteger);
+  out.credential = in->text("credential", {0, 64});
+  out.ca_bundle = in->text("ca_bundle", {0, 4096});
   in->finish();
   return out;
 }
@@ -31,7 +32,9 @@ Json encode_transport(const TransportPolicy& policy) {
                             {"plain", destination.plain},
                             {"addresses", destination.addresses},
                             {"max_sent", contract::json_count(destination.max_sent)},
-                            {"max_received", contract::json_count(destination.max_received)}});
+                            {"max_received", contract::json_count(destination.max_received)},
+                            {"credential", destination.credential},
+                            {"ca_bundle", destination.ca_bundle}});
   }
   return {{"extra_ca_bundle", policy.extra_ca_bundle},
           {"proxy", policy.proxy},
@@ -54,7 +57,7 @@ TransportPolicy decode_transport(contract::ObjectReader in) {
   out.idle_ms = in.integer("idle_ms", 1, kMaxMs);
   out.keep_ms = in.integer("keep_ms", 0, kMaxMs);
   out.answer_bytes = in.integer("answer_bytes", 1, kMaxJsonInteger);
-  for (contract::ObjectReader& entry : in.objects("destinations", 0, kMaxDestinations)) {
+  for (contract::ObjectReader& entry : in.objects("destinations", 0, contract::kMaxDestinations)) {
     out.destinations.push_back(decode_destination(&entry));
   }
   in.finish();

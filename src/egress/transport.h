@@ -6,18 +6,15 @@
 #include <vector>
 
 #include "base/result.h"
+#include "contract/destination.h"
 #include "contract/json.h"
 
 namespace cofferdam::egress {
 
-// One destination of the allow-list mode: an exact host and port that programs in the box may reach.
-struct Destination {
-  std::string host;  // a name in lower case, never an address
-  std::uint16_t port = 443;
-  bool plain = false;                     // plain HTTP instead of a tunnel for TLS
-  std::vector<std::string> addresses;     // CIDR ranges that it must lie in; empty: global addresses only
-  std::uint64_t max_sent = 64ULL << 20U;  // bytes from the box, in the whole attempt
-  std::uint64_t max_received = 4096ULL << 20U;  // bytes to the box
+// One destination of the allow-list mode: what the invocation says of it, and of the configuration what the
+// gateway needs to speak TLS itself.
+struct Destination : contract::Destination {
+  std::string ca_bundle = {};  // PEM file, only with a credential; empty: the system's
   bool operator==(const Destination&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <vector>
 
@@ -70,6 +71,13 @@ Status prepare_trust(SSL_CTX* context, const std::string& ca_bundle, const std::
   TRY_VOID(ca_bundle.empty() ? add_system(store) : add_bundle(store, ca_bundle));
   if (!extra_ca_bundle.empty()) TRY_VOID(add_bundle(store, extra_ca_bundle));
   return {};
+}
+
+bool expect_host(SSL* connection, std::string host) {
+  ::SSL_set_hostflags(connection, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  // SSL_set_tlsext_host_name(3), whose macro is a cast of the old style.
+  return ::SSL_set1_host(connection, host.c_str()) == 1 &&
+         ::SSL_ctrl(connection, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, host.data()) == 1;
 }
 
 }  // namespace cofferdam::egress

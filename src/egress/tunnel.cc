@@ -1,4 +1,4 @@
-#include "egress/tunnel.h"
+#include "egress/tunnel_connection.h"
 
 #include <fmt/core.h>
 #include <sys/socket.h>
@@ -19,6 +19,7 @@
 #include "egress/headers.h"
 #include "egress/policy.h"
 #include "egress/proxy_connect.h"
+#include "egress/trust.h"
 
 namespace cofferdam::egress {
 
@@ -32,7 +33,6 @@ namespace {
 
 constexpr auto kHeadLimit = std::chrono::seconds(30);
 constexpr std::size_t kMaxTunnels = 64;
-constexpr std::size_t kBlock = 16U << 10U;
 
 DialTarget target_of(const GatewaySetup& setup, const Destination& destination) {
   const milliseconds limit(setup.policy.transport.connect_ms);
@@ -47,63 +47,7 @@ DialTarget target_of(const GatewaySetup& setup, const Destination& destination) 
   return target;
 }
 
-// A proxy's own fields and those of the connection stay here; nothing else is touched.
-std::string plain_head(const RequestHead& head, const TunnelDecision& decision) {
-  const Destination& to = *decision.destination;
-  std::string out = fmt::format("{} {} HTTP/1.1\r\nhost: {}", head.method, decision.target, to.host);
-  if (to.port != 80) out += fmt::format(":{}", to.port);
-  out += "\r\nconnection: close\r\n";
-  for (const HeaderField& field : head.fields) {
-    const bool dropped = field.name == "host" || field.name == "connection" || field.name == "keep-alive" ||
-                         field.name == "te" || starts_with(field.name, "proxy-");
-    if (!dropped) out += fmt::format("{}: {}\r\n", field.name, field.value);
-  }
-  return out + "\r\n";
-}
-
 }  // namespace
-
-class Tunnel : public std::enable_shared_from_this<Tunnel> {
- public:
-  Tunnel(TunnelHub* hub, asio::ip::tcp::socket socket)
-      : hub_(hub), client_(std::move(socket)), server_(*hub->context_) {
-    hub_->tunnels_.insert(this);
-  }
-  Tunnel(const Tunnel&) = delete;
-  Tunnel& operator=(const Tunnel&) = delete;
-  ~Tunnel() {
-    hub_->tunnels_.erase(this);
-    if (hub_->tunnels_.empty() && hub_->when_empty) hub_->when_empty();
-  }
-  asio::awaitable<void> run();
-  void abort();
-
- private:
-  enum class Side { box, outside };
-  asio::awaitable<bool> read_more();
-  asio::awaitable<bool> read_head();
-  asio::awaitable<void> serve(const RequestHead& head);
-  asio::awaitable<bool> open_tunnel();
-  asio::awaitable<std::string> dial();
-  asio::awaitable<bool> send_outside(std::string_view bytes);
-  asio::awaitable<void> pump(Side from);
-  asio::awaitable<void> carry();
-  asio::awaitable<void> refuse(std::string rule, int status);
-  bool count(Side from, std::size_t bytes);
-  void close_both();
-  void record(int status);
-
-  TunnelHub* hub_;
-  TunnelHub::Route* route_ = nullptr;
-  TunnelDecision decision_;
-  beast::tcp_stream client_;
-  beast::tcp_stream server_;
-  std::string buffer_;
-  GatewayEvent event_;
-  Clock::time_point start_ = Clock::now();
-  bool cancelled_ = false;
-  int open_pumps_ = 0;
-};
 
 void Tunnel::abort() {
   cancelled_ = true;
@@ -124,9 +68,9 @@ void Tunnel::record(int status) {
 
 asio::awaitable<bool> Tunnel::read_more() {
   std::size_t before = buffer_.size();
-  buffer_.resize(before + kBlock);
+  buffer_.resize(before + kTunnelBlock);
   error_code ec;
-  std::size_t n = co_await client_.async_read_some(asio::buffer(buffer_.data() + before, kBlock),
+  std::size_t n = co_await client_.async_read_some(asio::buffer(buffer_.data() + before, kTunnelBlock),
                                                    asio::redirect_error(asio::use_awaitable, ec));
   buffer_.resize(before + (ec ? 0 : n));
   co_return !ec && n > 0;
@@ -205,7 +149,7 @@ asio::awaitable<void> Tunnel::pump(Side from) {
   beast::tcp_stream& in = from == Side::box ? client_ : server_;
   beast::tcp_stream& out = from == Side::box ? server_ : client_;
   const milliseconds idle(hub_->setup_->policy.transport.idle_ms);
-  std::vector<char> block(kBlock);
+  std::vector<char> block(kTunnelBlock);
   error_code ec;
   bool failed = false;
   while (true) {
@@ -272,20 +216,25 @@ asio::awaitable<bool> Tunnel::open_tunnel() {
 
 asio::awaitable<void> Tunnel::serve(const RequestHead& head) {
   decision_ = decide_tunnel(hub_->setup_->policy.transport.destinations, head);
+  event_.host = printable(decision_.host, 253);
+  event_.port = decision_.port;
   if (decision_.destination == nullptr) {
     co_await refuse(decision_.rule, decision_.status);
     co_return;
   }
   event_.rule = decision_.rule;
   route_ = &hub_->routes_.at(decision_.destination);
-  std::string first;
+  if (route_->own_tls) {
+    co_await fetch(head);
+    co_return;
+  }
   if (decision_.destination->plain) {
     std::string rule = co_await dial();
     if (!rule.empty()) {
       co_await refuse(std::move(rule), 502);
       co_return;
     }
-    buffer_ = plain_head(head, decision_);
+    buffer_ = plain_head(head, decision_) + "\r\n";
   } else {
     bool open = co_await open_tunnel();
     if (!open) co_return;
@@ -306,6 +255,7 @@ asio::awaitable<void> Tunnel::run() {
   std::size_t bytes = std::min(find_head_end(buffer_), buffer_.size());
   ParsedHead parsed = parse_request_head(std::string_view(buffer_).substr(0, bytes), TargetForm::proxy);
   buffer_.erase(0, bytes);
+  event_.tunnelled = true;
   event_.method = parsed.head.method;
   event_.path = printable(parsed.head.target, 500);
   if (parsed.refusal) {
@@ -327,6 +277,25 @@ TunnelHub::TunnelHub(asio::io_context* context, const GatewaySetup* setup, Names
   }
 }
 
+Status TunnelHub::use_credentials(std::vector<BrokerLine> lines) {
+  const TransportPolicy& transport = setup_->policy.transport;
+  auto line = lines.begin();
+  for (const Destination& destination : transport.destinations) {
+    if (destination.credential.empty()) continue;
+    if (line == lines.end()) return make_error(Code::internal, "a destination's credential did not arrive");
+    auto own = std::make_unique<OwnTls>();
+    TRY_VOID(prepare_trust(own->context.native_handle(), destination.ca_bundle, transport.extra_ca_bundle));
+    TRY(own->tokens, TokenStore::create(context_, std::move(line->first), std::move(line->socket)));
+    routes_.at(&destination).own_tls = std::move(own);
+    ++line;
+  }
+  return {};
+}
+
+void TunnelHub::drop_credentials() {
+  for (auto& [destination, route] : routes_) route.own_tls.reset();
+}
+
 void TunnelHub::serve(asio::ip::tcp::socket socket) {
   auto tunnel = std::make_shared<Tunnel>(this, std::move(socket));
   asio::co_spawn(
@@ -340,6 +309,9 @@ void TunnelHub::serve(asio::ip::tcp::socket socket) {
 void TunnelHub::abort_all() {
   std::vector<Tunnel*> tunnels(tunnels_.begin(), tunnels_.end());
   for (Tunnel* tunnel : tunnels) tunnel->abort();
+  for (auto& [destination, route] : routes_) {
+    if (route.own_tls) route.own_tls->tokens->close();
+  }
 }
 
 }  // namespace cofferdam::egress

@@ -30,8 +30,8 @@ bool looks_like_address(std::string_view host) {
 }
 
 // A host from the list at a port from the list, letter by letter but for case.
-TunnelDecision find(const std::vector<Destination>& destinations, const std::string& host,
-                    std::string_view port_digits, bool plain) {
+TunnelDecision match(const std::vector<Destination>& destinations, const std::string& host,
+                     std::string_view port_digits, bool plain) {
   if (looks_like_address(host)) return denied("tunnel: address");
   if (!is_host_name(host)) return denied("tunnel: host");
   auto port = parse_port(port_digits);
@@ -41,10 +41,23 @@ TunnelDecision find(const std::vector<Destination>& destinations, const std::str
     if (destination.host != host) continue;
     host_known = true;
     if (destination.port != *port) continue;
-    if (destination.plain != plain) return denied(plain ? "tunnel: not plain" : "tunnel: plain only");
-    return {&destination, plain ? "plain" : "tunnel", 200};
+    const bool credential = !destination.credential.empty();
+    if ((destination.plain || credential) != plain) {
+      return denied(plain        ? "tunnel: not plain"
+                    : credential ? "tunnel: tls is the gateway's"
+                                 : "tunnel: plain only");
+    }
+    return {&destination, credential ? "credential" : plain ? "plain" : "tunnel", 200};
   }
   return denied(host_known ? "tunnel: port" : "tunnel: destination");
+}
+
+TunnelDecision find(const std::vector<Destination>& destinations, const std::string& host,
+                    std::string_view port_digits, bool plain) {
+  TunnelDecision out = match(destinations, host, port_digits, plain);
+  out.host = host;
+  out.port = parse_port(port_digits).value_or(0);
+  return out;
 }
 
 TunnelDecision decide_plain(const std::vector<Destination>& destinations, const RequestHead& head) {

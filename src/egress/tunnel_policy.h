@@ -1,6 +1,7 @@
 // The allow-list mode's decisions: pure functions over the attempt's destinations. Empty means nobody.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,11 +16,14 @@ struct TunnelDecision {
   const Destination* destination = nullptr;  // null: denied
   std::string rule;
   int status = 403;
-  std::string target = {};  // origin-form, for plain HTTP
+  std::string target = {};  // origin-form, for what the box says in plain HTTP
+  // As asked for, when it could be read at all.
+  std::string host = {};
+  std::uint16_t port = 0;
 };
 
 // `head` was parsed with TargetForm::proxy: CONNECT host:port, or GET and HEAD of http://host[:port]/path for
-// destinations that are marked plain.
+// destinations that are marked plain or have a credential.
 TunnelDecision decide_tunnel(const std::vector<Destination>& destinations, const RequestHead& head);
 
 // What the client then says must be TLS for the very host that it asked for. An empty rule: go on.

@@ -68,11 +68,7 @@ Status Upstream::name_peer(TlsStream* stream) const {
   if (setup_->origin.is_literal) {
     ok = ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(native), setup_->origin.host.c_str()) == 1;
   } else {
-    std::string name = setup_->origin.host;
-    ::SSL_set_hostflags(native, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    // SSL_set_tlsext_host_name(3), whose macro is a cast of the old style.
-    ok = ::SSL_set1_host(native, name.c_str()) == 1 &&
-         ::SSL_ctrl(native, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data()) == 1;
+    ok = expect_host(native, setup_->origin.host);
   }
   if (!ok) return make_error(Code::internal, "cannot set the name to verify");
   return {};

@@ -14,14 +14,7 @@
 namespace cofferdam::test {
 namespace {
 
-class Denial : public EndToEnd {
- protected:
-  // What the script printed in the box, from the file that keeps its output.
-  std::string printed(const RunOutcome& outcome) const {
-    auto text = read_file(world().state() + "/attempts/" + outcome.result->attempt_id + "/stdout", 1U << 20U);
-    return text ? *text : "no output file";
-  }
-};
+class Denial : public EndToEnd {};
 
 TEST_P(Denial, UsersHomeIsAbsent) {
   const std::string secret = world().home() + "/.ssh/id_test";

@@ -86,6 +86,11 @@ RunOutcome EndToEndWorld::run_script(const std::string& script, const std::vecto
   return outcome;
 }
 
+std::string EndToEndWorld::printed(const RunOutcome& outcome) const {
+  auto text = read_file(world().state() + "/attempts/" + outcome.result->attempt_id + "/stdout", 1U << 20U);
+  return text ? *text : "no output file";
+}
+
 Captured EndToEndWorld::outside(const std::string& script) const {
   return world_->as_user({"/bin/sh", "-c", script});
 }

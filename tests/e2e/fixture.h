@@ -42,6 +42,8 @@ class EndToEndWorld : public ::testing::Test {
 
   // `cofferdam run --json --agent command -- sh -c SCRIPT` and its result; a missing one fails the test.
   RunOutcome run_script(const std::string& script, const std::vector<std::string>& more = {});
+  // What the script printed in the box, from the file that keeps its output.
+  std::string printed(const RunOutcome& outcome) const;
   // The same script outside of any box, as the same user: the control of a denial.
   Captured outside(const std::string& script) const;
 

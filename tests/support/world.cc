@@ -10,6 +10,7 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include "base/io.h"
 #include "base/sha256.h"
@@ -152,6 +153,15 @@ SpawnOptions World::cofferdam_options(const std::vector<std::string>& args) cons
   SpawnOptions options;
   options.program = programs_ + "/cofferdam";
   options.argv = {"cofferdam"};
+  options.run_as = ids_;
+  if (!replaced_.empty()) {
+    // Mounts come first, then the user.
+    const std::string program = std::exchange(options.program, COFFERDAM_BUILD_DIR "/tests/with-files");
+    options.argv = {options.program, ids_.has_value() ? std::to_string(ids_->uid) : "-"};
+    options.argv.insert(options.argv.end(), replaced_.begin(), replaced_.end());
+    options.argv.insert(options.argv.end(), {"--", program});
+    options.run_as.reset();
+  }
   options.argv.insert(options.argv.end(), args.begin(), args.end());
   options.env = extra_env;  // first: of two entries with one name, getenv(3) finds the first
   for (const std::string& entry :
@@ -159,7 +169,6 @@ SpawnOptions World::cofferdam_options(const std::vector<std::string>& args) cons
         "COFFERDAM_AGENTS_DIR=" + installed_agents()}) {
     options.env.push_back(entry);
   }
-  options.run_as = ids_;
   options.cwd = repo();
   return options;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -57,6 +58,8 @@ class World {
   RunOutcome cofferdam(const std::vector<std::string>& args, const std::string& input = {}) const;
   SpawnOptions cofferdam_options(const std::vector<std::string>& args) const;
   std::vector<std::string> extra_env;
+  // From now on cofferdam sees these files ("FROM=TO") in the place of the host's.
+  void replace_files(std::vector<std::string> pairs) { replaced_ = std::move(pairs); }
 
   // Every file below `path` with its type, mode and content hash: equal before and after means untouched.
   std::string fingerprint(const std::string& path, const std::vector<std::string>& except = {}) const;
@@ -67,6 +70,7 @@ class World {
   TempDir folder_;
   std::optional<UserIds> ids_;
   std::string programs_;
+  std::vector<std::string> replaced_;
 };
 
 // The agents' folder (node_modules of the pinned CLIs) as the tests use it; empty when not installed.

@@ -89,7 +89,7 @@ TEST_F(LaunchTest, ALoginHasAPlaceholderOfItsOwn) {
   contract::InvocationFields fields = command_fields({"curl"});
   fields.egress = contract::Vendor::anthropic;
   const contract::Invocation invocation = built(fields);
-  Result<Launch> launch = plan_launch(LaunchInput{invocation, folder(), 8111, true});
+  Result<Launch> launch = plan_launch(LaunchInput{invocation, folder(), 8111, 0, true});
   ASSERT_TRUE(launch) << launch.error().line();
   EXPECT_EQ(launch->env, (kBaseEnv + Texts{"ANTHROPIC_BASE_URL=http://127.0.0.1:8111",
                                            "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-placeholder"}));
@@ -104,6 +104,16 @@ TEST_F(LaunchTest, CommandWithEgressGetsTheGateway) {
   Result<Launch> without_gateway = plan(fields, 0);
   ASSERT_FALSE(without_gateway);
   EXPECT_EQ(without_gateway.error().code, Code::internal);
+}
+
+TEST_F(LaunchTest, WithDestinationsThereIsAProxyAndLoopbackIsNotProxied) {
+  const contract::Invocation invocation = built(command_fields({"curl"}));
+  Result<Launch> launch = plan_launch(LaunchInput{invocation, folder(), 0, 8112, false});
+  ASSERT_TRUE(launch) << launch.error().line();
+  EXPECT_EQ(launch->env,
+            (kBaseEnv + Texts{"HTTPS_PROXY=http://127.0.0.1:8112", "HTTP_PROXY=http://127.0.0.1:8112",
+                              "https_proxy=http://127.0.0.1:8112", "http_proxy=http://127.0.0.1:8112",
+                              "NO_PROXY=127.0.0.1,localhost", "no_proxy=127.0.0.1,localhost"}));
 }
 
 TEST_F(LaunchTest, CommandWithEgressToTheOtherVendor) {

@@ -160,5 +160,65 @@ TEST(Request, ContradictionsAreSaid) {
   expect_refused({"run", "--agent", "command", "--model", "m", "--", "true"}, "", Code::usage);
 }
 
+contract::Config with_destinations(const std::string& repository) {
+  auto config = contract::decode_config(
+      "[[destinations]]\nname = \"packages\"\nhost = \"packages.example\"\naddresses = [\"10.0.0.0/8\"]\n"
+      "[[destinations]]\nname = \"other\"\nhost = \"other.example\"\nport = 8443\n"
+      "[repositories.\"" +
+          repository + "\"]\ndestinations = [\"packages\"]\n",
+      "config.toml");
+  if (!config) ADD_FAILURE() << config.error().line();
+  return config ? *config : contract::Config{};
+}
+
+std::vector<std::string> opened(const RunOptions& options, const contract::Config& config,
+                                const std::string& repository) {
+  auto destinations = request_destinations(options, config, repository);
+  if (!destinations) return {destinations.error().line()};
+  std::vector<std::string> out;
+  for (const contract::Destination& one : *destinations) {
+    out.push_back(one.host + ":" + std::to_string(one.port) + (one.addresses.empty() ? "" : " ranged"));
+  }
+  return out;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(Destinations, NoneUnlessTheUserSaysSo) {
+  EXPECT_EQ(opened(parsed<RunOptions>({"run", "x"}), contract::Config{}, "/usr"), Texts{});
+  EXPECT_EQ(opened(parsed<RunOptions>({"run", "x"}), with_destinations("/usr"), "/etc"), Texts{});
+  EXPECT_EQ(opened(parsed<RunOptions>({"run", "x"}), with_destinations("/no/such"), "/no/such"), Texts{});
+}
+
+TEST(Destinations, TheSectionOfTheRepositoryOpensItsOwn) {
+  EXPECT_EQ(opened(parsed<RunOptions>({"run", "x"}), with_destinations("/usr"), "/usr"),
+            Texts{"packages.example:443 ranged"});
+  EXPECT_EQ(opened(parsed<RunOptions>({"run", "x"}), with_destinations("/usr/../usr/"), "/usr"),
+            Texts{"packages.example:443 ranged"});
+}
+
+TEST(Destinations, FlagsAddToItAndTakeWhatIsConfigured) {
+  for (const char* verb : {"run", "plan", "ask", "review"}) {
+    const auto options = parsed<RunOptions>({verb, "--allow-host", "new.example", "--allow-host",
+                                             "OTHER.example:8443", "--allow-host=packages.example", "x"});
+    EXPECT_EQ(options.prompt, "x");
+    EXPECT_EQ(opened(options, with_destinations("/usr"), "/usr"),
+              (Texts{"packages.example:443 ranged", "new.example:443", "other.example:8443"}));
+    EXPECT_EQ(opened(options, with_destinations("/usr"), "/etc"),
+              (Texts{"new.example:443", "other.example:8443", "packages.example:443 ranged"}));
+  }
+}
+
+TEST(Destinations, AnAddressIsNotAHost) {
+  for (const char* text : {"192.0.2.1", "[::1]:443", "2130706433", "https://a.example", "*.example", ""}) {
+    RunOptions options;
+    options.allowed = {text};
+    auto refused = request_destinations(options, contract::Config{}, "/usr");
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().code, Code::usage);
+    EXPECT_NE(refused.error().line().find("--allow-host"), std::string::npos) << refused.error().line();
+  }
+}
+
 }  // namespace
 }  // namespace cofferdam::cli

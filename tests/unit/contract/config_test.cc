@@ -243,5 +243,78 @@ TEST(Duration, Parses) {
   }
 }
 
+constexpr const char* kDestinations = R"(
+[[destinations]]
+name = "packages"
+host = "packages.example"
+port = 8443
+addresses = ["10.0.0.0/8", "fd00::/8"]
+max_sent = 1000
+max_received = 2000
+credential = "command"
+credential_command = ["/usr/bin/pass", "show", "packages"]
+credential_scheme = "basic"
+ca_bundle = "/etc/ssl/internal.pem"
+[[destinations]]
+name = "mirror"
+host = "mirror.example"
+port = 80
+plain = true
+[repositories."/srv/app"]
+destinations = ["mirror", "packages"]
+[repositories."/srv/other"]
+)";
+
+TEST(Config, DestinationsAndWhoOpensThem) {
+  auto decoded = decode_config(kDestinations, "config.toml");
+  ASSERT_TRUE(decoded) << decoded.error().line();
+  ASSERT_EQ(decoded->destinations.size(), 2U);
+  const NamedDestination& packages = decoded->destinations[0];
+  EXPECT_TRUE(
+      (packages.destination ==
+       Destination{"packages.example", 8443, false, {"10.0.0.0/8", "fd00::/8"}, 1000, 2000, "packages"}));
+  ASSERT_TRUE(packages.credential.has_value());
+  EXPECT_EQ(packages.credential->source, CredentialSource::command);
+  EXPECT_EQ(packages.credential->command.size(), 3U);
+  EXPECT_TRUE(packages.credential->basic);
+  EXPECT_EQ(packages.credential->ca_bundle, "/etc/ssl/internal.pem");
+  EXPECT_TRUE(decoded->destinations[1].destination.plain);
+  EXPECT_FALSE(decoded->destinations[1].credential.has_value());
+  EXPECT_EQ(decoded->destinations[1].destination.credential, "");
+  EXPECT_EQ(decoded->repositories.at("/srv/app"), (std::vector<std::string>{"mirror", "packages"}));
+  EXPECT_TRUE(decoded->repositories.at("/srv/other").empty());
+}
+
+TEST(Config, MalformedDestinationsAreNamed) {
+  const std::string one = "[[destinations]]\nname = \"a\"\nhost = \"a.example\"\n";
+  EXPECT_EQ(problem(one), "accepted");
+  for (const auto& [toml, part] : std::vector<std::pair<std::string, std::string>>{
+           {"destinations = 1\n", "destinations: must be an array of tables"},
+           {"destinations = [1]\n", "destinations[0]: must be a table"},
+           {"[[destinations]]\nhost = \"a.example\"\n", "destinations[0].name: must be"},
+           {"[[destinations]]\nname = \"a\"\n", "destinations[0].host: must be"},
+           {"[[destinations]]\nname = \"a b\"\nhost = \"a.example\"\n", ":2: destinations[0].name"},
+           {"[[destinations]]\nname = \"a\"\nhost = \"192.0.2.1\"\n", ":3: destinations[0].host"},
+           {one + "port = 0\n", "destinations[0].port"},
+           {one + "addresses = [\"10.0.0.1/8\"]\n", "destinations[0].addresses"},
+           {one + "max_sent = 0\n", "destinations[0].max_sent"},
+           {one + "path = \"/\"\n", "destinations[0].path: unknown key"},
+           {one + "credential = \"file\"\n", "destinations[0].credential: must be one of"},
+           {one + "credential = \"env\"\n", "destinations[0].credential_env: must be set"},
+           {one + "credential = \"keyring\"\n", "destinations[0].keyring: must be set"},
+           {one + "credential_env = \"TOKEN\"\n", "destinations[0].credential: must be set"},
+           {one + "ca_bundle = \"/ca.pem\"\n", "destinations[0].credential: must be set"},
+           {one + "plain = true\ncredential = \"env\"\ncredential_env = \"T\"\n",
+            "would be sent without TLS"},
+           {one + one, "destinations[1].name: is the name of an earlier one"},
+           {one + "[[destinations]]\nname = \"b\"\nhost = \"a.example\"\n",
+            "the host and port of an earlier one"},
+           {one + "[repositories.\"app\"]\ndestinations = [\"a\"]\n", "absolute path"},
+           {one + "[repositories.\"/app\"]\ndestinations = [\"b\"]\n", "there is no \"b\""},
+           {one + "[repositories.\"/app\"]\nhosts = [\"a\"]\n", "hosts: unknown key"}}) {
+    EXPECT_NE(problem(toml).find(part), std::string::npos) << toml << "\n" << problem(toml);
+  }
+}
+
 }  // namespace
 }  // namespace cofferdam::contract

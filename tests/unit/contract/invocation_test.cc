@@ -41,7 +41,7 @@ TEST(Invocation, CanonicalFormHoldsEverything) {
       R"({"agent":{"argv":[],"name":"claude"},"attempt_id":"a-1","backend":"native","clone":{"head":")" +
           kHead +
           R"(","repository":"/srv/project","tree":null},"commands":[],"context":null,)"
-          R"("deadlines":{"grace_ms":5000,"total_ms":1800000},"egress":"anthropic",)"
+          R"("deadlines":{"grace_ms":5000,"total_ms":1800000},"destinations":[],"egress":"anthropic",)"
           R"("limits":{"cost_usd_micros":0,"max_tokens":64000,"output_bytes":67108864,"parallel_requests":32,)"
           R"("requests":500,"scratch_bytes":536870912,"scratch_inodes":100000,"tokens":0,)"
           R"("work_bytes":2147483648,"work_inodes":500000},"model":"claude-sonnet-5","phase":"implementation",)"
@@ -57,6 +57,7 @@ TEST(Invocation, DecodingTheCanonicalFormGivesTheSame) {
   fields.deadlines = {std::chrono::milliseconds(1), std::chrono::milliseconds(0)};
   fields.limits.requests = 1;
   fields.backend = Backend::docker;
+  fields.destinations = {{"registry.example"}, {"registry.example", 80, true, {"10.0.0.0/8"}, 5, 6}};
   fields.prompt = "Gr\u00fc\u00dfe \U0001F980\u0001\n";
   auto built = build_invocation(fields);
   ASSERT_TRUE(built) << built.error().line();
@@ -97,6 +98,26 @@ TEST(Invocation, BuildingHasTheRulesOfDecoding) {
           {"$.egress", [](auto* f) { f->agent.name = "codex"; }},
           {"$.model", [](auto* f) { f->model.clear(); }},
           {"$.model", [](auto* f) { f->model = "a b"; }},
+          {"$.destinations[0].host", [](auto* f) { f->destinations = {{""}}; }},
+          {"$.destinations[0].host", [](auto* f) { f->destinations = {{"Registry.example"}}; }},
+          {"$.destinations[0].host", [](auto* f) { f->destinations = {{"192.0.2.1"}}; }},
+          {"$.destinations[0].port",
+           [](auto* f) {
+             f->destinations = {{"registry.example", 0}};
+           }},
+          {"$.destinations[0].addresses",
+           [](auto* f) {
+             f->destinations = {{"registry.example", 443, false, {"10.0.0.1/8"}}};
+           }},
+          {"$.destinations[0].max_sent",
+           [](auto* f) {
+             f->destinations = {{"registry.example", 443, false, {}, 0}};
+           }},
+          {"$.destinations[1]",
+           [](auto* f) {
+             f->destinations = {{"registry.example"}, {"registry.example", 443, true}};
+           }},
+          {"$.destinations", [](auto* f) { f->destinations.assign(65, {"registry.example"}); }},
           {"$.clone.repository", [](auto* f) { f->clone.repository = "srv"; }},
           {"$.clone.repository", [](auto* f) { f->clone.repository = std::string("/a\0b", 4); }},
           {"$.clone.repository", [](auto* f) { f->clone.repository = "/\xFF"; }},

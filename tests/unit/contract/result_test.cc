@@ -28,7 +28,7 @@ ResultRecord example() {
   out.change.findings = {{"nested-git", "x/.git", "dropped"}};
   out.usage = {1, 2, 3, 0.25, 0.5};
   out.resources = {1, 2, 3, 4};
-  out.egress = {5, 6};
+  out.egress = {5, 6, {{"registry.example", 443, 1, 2, 3, 4}}};
   out.controls = {{"network", true, true, "inside probe"}};
   out.publication = {"none", "the attempt is not completed"};
   out.agent = {"claude", "2.0.0", "m"};

@@ -57,7 +57,11 @@ class CaptureTest : public GatewayTest {
     ASSERT_TRUE(file.has_value());
     UniqueFd listener = listen_on_loopback(&port_);
     auto self = real_path("/proc/self/exe");
-    auto gateway = Gateway::start(*self, policy_, broker_end(), std::move(listener), {}, std::move(*file));
+    GatewayEnds ends;
+    ends.broker = broker_end();
+    ends.listener = std::move(listener);
+    ends.capture = std::move(*file);
+    auto gateway = Gateway::start(*self, policy_, std::move(ends));
     ASSERT_TRUE(gateway.has_value()) << gateway.error().line();
     gateway_.emplace(std::move(*gateway));
     BoxClient box = client();

@@ -25,6 +25,9 @@ TEST(GatewayEvent, ComesBackAsItWent) {
   event.cost_micros = 8;
   event.retry_after = "Wed, 30 Nov 2026 12:00:00 GMT";
   event.failure = "vendor-reset";
+  event.tunnelled = true;
+  event.host = "registry.test";
+  event.port = 8443;
   std::string line = encode_gateway_event(event);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   auto back = decode_gateway_event(line);
@@ -35,6 +38,9 @@ TEST(GatewayEvent, ComesBackAsItWent) {
   EXPECT_EQ(back->cost_micros, 8U);
   EXPECT_EQ(back->retry_after, "Wed, 30 Nov 2026 12:00:00 GMT");
   EXPECT_EQ(back->failure, "vendor-reset");
+  EXPECT_TRUE(back->tunnelled);
+  EXPECT_EQ(back->host, "registry.test");
+  EXPECT_EQ(back->port, 8443);
 }
 
 TEST(GatewayEvent, SurvivesWhatABoxWrites) {

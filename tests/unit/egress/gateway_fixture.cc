@@ -32,7 +32,8 @@ void GatewayTest::start_vendor(TlsVendor::Handler handler, const std::string& na
 Result<Gateway> GatewayTest::try_gateway() {
   UniqueFd listener = listen_on_loopback(&port_);
   TRY(std::string self, real_path("/proc/self/exe"));
-  return Gateway::start(program_.empty() ? self : program_, policy_, broker_end(), std::move(listener));
+  return Gateway::start(program_.empty() ? self : program_, policy_,
+                        GatewayEnds{broker_end(), std::move(listener)});
 }
 
 UniqueFd GatewayTest::broker_end() {

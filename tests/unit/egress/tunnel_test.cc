@@ -1,6 +1,8 @@
 // The allow-list mode over the wire, with two TLS servers: the listed one and the decoy (attacks.md D4, D7).
 #include <openssl/ssl.h>
 
+#include "base/file.h"
+#include "base/io.h"
 #include "unit/egress/gateway_fixture.h"
 #include "unit/egress/scripted_resolver.h"
 
@@ -27,7 +29,8 @@ class TunnelTest : public GatewayTest {
     policy_.transport.destinations = {destination_};
     UniqueFd vendor = listen_on_loopback(&port_);
     UniqueFd tunnels = listen_on_loopback(&tunnel_port_);
-    auto gateway = Gateway::start(program_, policy_, broker_end(), std::move(vendor), std::move(tunnels));
+    auto gateway =
+        Gateway::start(program_, policy_, GatewayEnds{broker_end(), std::move(vendor), std::move(tunnels)});
     ASSERT_TRUE(gateway.has_value()) << gateway.error().line();
     gateway_.emplace(std::move(*gateway));
   }
@@ -167,6 +170,139 @@ TEST_F(TunnelTest, TheVendorsListenerIsNoProxyAndTheProxyIsNoVendor) {
   proxy.send(post("/v1/messages", kAllowedBody));
   EXPECT_EQ(status_of(proxy.read_to_end()), 400);
   EXPECT_EQ(dialled(), 0U);
+}
+
+// Egress none with destinations: no vendor, no broker, no listener of its own.
+TEST_F(TunnelTest, WorksWithoutAVendor) {
+  script_resolver(answers_);
+  policy_ = GatewayPolicy{};
+  policy_.transport.destinations = {destination_};
+  GatewayEnds ends;
+  ends.tunnels = listen_on_loopback(&tunnel_port_);
+  auto gateway = Gateway::start(program_, policy_, std::move(ends));
+  ASSERT_TRUE(gateway.has_value()) << gateway.error().line();
+  gateway_.emplace(std::move(*gateway));
+  EXPECT_NE(ask("registry.test").find("listed"), std::string::npos);
+  GatewayEvent event = next_event();
+  EXPECT_TRUE(event.tunnelled);
+  EXPECT_EQ(event.host, "registry.test");
+  EXPECT_EQ(event.port, destination_.port);
+  BoxClient other(tunnel_port_);
+  other.send(connect_head("decoy.test:443"));
+  EXPECT_EQ(status_of(other.read_to_end()), 403);
+  event = next_event();
+  EXPECT_EQ(event.host, "decoy.test");
+  EXPECT_EQ(event.port, 443);
+  EXPECT_EQ(queries_in(dir_->path()), std::vector<std::string>{"registry.test"});
+}
+
+TEST_F(TunnelTest, AVendorNeedsItsListener) {
+  policy_.transport.destinations = {destination_};
+  GatewayEnds ends;
+  ends.broker = broker_end();
+  ends.tunnels = listen_on_loopback(&tunnel_port_);
+  auto self = real_path("/proc/self/exe");
+  ASSERT_TRUE(self.has_value());
+  EXPECT_FALSE(Gateway::start(*self, policy_, std::move(ends)).has_value());
+}
+
+class CredentialTunnelTest : public TunnelTest {
+ protected:
+  void SetUp() override {
+    TunnelTest::SetUp();
+    own_certificate_.emplace("DNS:registry.test");
+    private_ =
+        std::make_unique<TlsVendor>(*own_certificate_, [this](const VendorRequest&, VendorConnection* to) {
+          to->write(status_ == 200 ? json_answer("{\"from\":\"private\"}")
+                                   : "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n");
+        });
+    destination_.port = private_->port();
+    destination_.credential = "packages";
+    destination_.ca_bundle = dir_->path() + "/own.pem";
+    ASSERT_TRUE(write_file_atomic(destination_.ca_bundle, own_certificate_->pem()).has_value());
+  }
+  void start_private() {
+    script_resolver(answers_);
+    policy_ = GatewayPolicy{};
+    policy_.transport.destinations = {destination_};
+    auto sockets = make_seqpacket_pair();
+    ASSERT_TRUE(sockets.has_value());
+    VendorCredential credential;
+    credential.kind = CredentialKind::bearer;
+    credential.token = Secret(kCredential);
+    credential.seq = 1;
+    ASSERT_TRUE(send_message(sockets->ours.get(), encode_grant(credential).view()).has_value());
+    destination_broker_ = std::move(sockets->ours);
+    GatewayEnds ends;
+    ends.tunnels = listen_on_loopback(&tunnel_port_);
+    ends.destination_brokers.push_back(std::move(sockets->theirs));
+    auto gateway = Gateway::start(program_, policy_, std::move(ends));
+    ASSERT_TRUE(gateway.has_value()) << gateway.error().line();
+    gateway_.emplace(std::move(*gateway));
+  }
+  std::string get(const std::string& authority, const std::string& more = {}) {
+    BoxClient box(tunnel_port_);
+    box.send("GET http://" + authority + "/p?q=1 HTTP/1.1\r\nHost: " + authority + "\r\n" + more + "\r\n");
+    return box.read_to_end();
+  }
+  std::optional<Certificate> own_certificate_;
+  std::unique_ptr<TlsVendor> private_;
+  UniqueFd destination_broker_;
+  int status_ = 200;
+};
+
+TEST_F(CredentialTunnelTest, IsSetOverTlsOfOurOwn) {
+  start_private();
+  std::string answer =
+      get(authority(destination_.port),
+          "Authorization: Basic bWluZTptaW5l\r\nCookie: mine=1\r\nProxy-Authorization: mine\r\n");
+  EXPECT_EQ(status_of(answer), 200);
+  EXPECT_NE(answer.find("private"), std::string::npos);
+  ASSERT_EQ(private_->count(), 1U);
+  const VendorRequest request = private_->requests()[0];
+  EXPECT_EQ(request.sni, "registry.test");
+  EXPECT_EQ(request.head.find("GET /p?q=1 HTTP/1.1\r\nhost: " + authority(destination_.port) + "\r\n"), 0U);
+  EXPECT_NE(request.head.find(std::string("authorization: Bearer ") + kCredential + "\r\n"),
+            std::string::npos);
+  EXPECT_EQ(request.head.find("mine"), std::string::npos) << request.head;
+  EXPECT_EQ(request.head.find("bWlu"), std::string::npos) << request.head;
+  GatewayEvent event = next_event();
+  EXPECT_EQ(event.rule, "credential");
+  EXPECT_FALSE(event.denied);
+  EXPECT_GT(event.response_bytes, 0U);
+}
+
+TEST_F(CredentialTunnelTest, GoesToNobodyElse) {
+  start_private();
+  EXPECT_EQ(status_of(get(authority(decoy_->port()))), 403);
+  EXPECT_EQ(status_of(get("decoy.test:" + std::to_string(destination_.port))), 403);
+  EXPECT_EQ(status_of(get("registry.test")), 403) << "port 80";
+  BoxClient tunnel(tunnel_port_);
+  tunnel.send(connect_head(authority(destination_.port)));
+  EXPECT_EQ(status_of(tunnel.read_to_end()), 403);
+  EXPECT_TRUE(queries_in(dir_->path()).empty());
+  EXPECT_EQ(private_->connections() + dialled(), 0U);
+  EXPECT_EQ(status_of(get(authority(destination_.port))), 200) << "the control";
+}
+
+TEST_F(CredentialTunnelTest, AnUnverifiedServerGetsNothing) {
+  ASSERT_TRUE(write_file_atomic(destination_.ca_bundle, Certificate("DNS:registry.test").pem()).has_value());
+  start_private();
+  EXPECT_EQ(status_of(get(authority(destination_.port))), 502);
+  EXPECT_EQ(next_event().rule, "tunnel: tls");
+  EXPECT_EQ(private_->count(), 0U);
+}
+
+TEST_F(CredentialTunnelTest, TheBrokerIsToldWhenItIsRejected) {
+  status_ = 401;
+  start_private();
+  EXPECT_EQ(status_of(get(authority(destination_.port))), 401);
+  auto message = receive_message(destination_broker_.get(), 256);
+  ASSERT_TRUE(message.has_value());
+  auto request = decode_renewal_request(message->bytes);
+  ASSERT_TRUE(request.has_value()) << message->bytes;
+  EXPECT_TRUE(request->rejected);
+  EXPECT_EQ(request->seq, 1U);
 }
 
 TEST_F(TunnelTest, MalformedDestinationsAreNotStarted) {
