@@ -19,7 +19,6 @@
 namespace cofferdam::egress {
 namespace {
 
-constexpr rlim_t kMaxDescriptors = 512;
 // 128 MiB of request bodies, parsed: a hostile one takes several times its size.
 constexpr rlim_t kMaxMemory = 3ULL << 30U;
 
@@ -44,8 +43,8 @@ Status bound(int resource, rlim_t value, const char* name) {
   return {};
 }
 
-Status set_bounds() {
-  TRY_VOID(bound(RLIMIT_NOFILE, kMaxDescriptors, "RLIMIT_NOFILE"));
+Status set_bounds(rlim_t descriptors) {
+  TRY_VOID(bound(RLIMIT_NOFILE, descriptors, "RLIMIT_NOFILE"));
   TRY_VOID(bound(RLIMIT_FSIZE, 0, "RLIMIT_FSIZE"));
   TRY_VOID(bound(RLIMIT_NPROC, 0, "RLIMIT_NPROC"));
   if (kBoundMemory) TRY_VOID(bound(RLIMIT_AS, kMaxMemory, "RLIMIT_AS"));
@@ -105,11 +104,11 @@ Status become(const UserIds& user) {
   return {};
 }
 
-Result<Confinement> confine(const std::string& filter, const std::vector<std::uint16_t>& ports) {
-  TRY_VOID(set_bounds());
+Result<Confinement> confine(const Confines& confines) {
+  TRY_VOID(set_bounds(confines.descriptors));
   TRY_VOID(drop_capabilities());
-  TRY(Confinement out, enter_landlock(ports));
-  TRY_VOID(load_filter(filter));
+  TRY(Confinement out, enter_landlock(confines.ports));
+  TRY_VOID(load_filter(confines.filter));
   return out;
 }
 

@@ -37,7 +37,6 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using tcp = asio::ip::tcp;
 
-constexpr std::size_t kMaxConnections = 64;
 constexpr auto kAcceptPause = std::chrono::milliseconds(50);
 constexpr auto kStopLimit = std::chrono::seconds(1);
 constexpr int kEventLimitMs = 30'000;
@@ -147,13 +146,13 @@ Status Server::lock_down(const GatewayHooks& hooks, const std::string& filter) {
   if (hooks.before_confinement) TRY_VOID(hooks.before_confinement());
   // Root only reads the CA bundle; hostile HTTP is parsed by somebody who owns nothing.
   if (setup_->policy.run_as.has_value()) TRY_VOID(become(*setup_->policy.run_as));
-  TRY(confinement_, confine(filter, ports_to_reach(*setup_)));
+  TRY(confinement_, confine({filter, ports_to_reach(*setup_), descriptors_needed(setup_->policy)}));
   if (hooks.after_confinement) TRY_VOID(hooks.after_confinement());
   return {};
 }
 
 void Server::admit(tcp::socket socket) {
-  if (shared_.sessions.size() >= kMaxConnections) {
+  if (shared_.sessions.size() >= setup_->policy.max_connections) {
     Decision decision = deny("http: too many connections", {}, 503);
     GatewayEvent event;
     event.rule = decision.rule;

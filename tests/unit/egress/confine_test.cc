@@ -68,6 +68,16 @@ TEST_F(ConfineTest, WhatIsInForceIsOnRecord) {
   EXPECT_GE(gateway_->confinement().landlock_abi, 1);
 }
 
+// Two descriptors for each connection, on top of what does not grow with them.
+TEST_F(ConfineTest, DescriptorsFollowTheConnections) {
+  policy_.max_connections = 200;
+  start_gateway();
+  auto limits = read_file("/proc/" + std::to_string(gateway_->process().pid()) + "/limits", 65536);
+  ASSERT_TRUE(limits.has_value());
+  EXPECT_NE(limits->find("Max open files            784                  784 "), std::string::npos)
+      << *limits;
+}
+
 TEST(GatewayFilter, StaysSmallAndGivesAReasonForEveryCall) {
   auto filter = compile_gateway_filter();
   ASSERT_TRUE(filter.has_value()) << filter.error().line();
