@@ -28,6 +28,7 @@
 #include "egress/headers.h"
 #include "egress/policy.h"
 #include "egress/session.h"
+#include "egress/start_pages.h"
 #include "egress/tunnel.h"
 
 namespace cofferdam::egress {
@@ -148,6 +149,7 @@ Status Server::lock_down(const GatewayHooks& hooks, const std::string& filter) {
   if (setup_->policy.run_as.has_value()) TRY_VOID(become(*setup_->policy.run_as));
   TRY(confinement_, confine({filter, ports_to_reach(*setup_), descriptors_needed(setup_->policy)}));
   if (hooks.after_confinement) TRY_VOID(hooks.after_confinement());
+  release_start_pages();
   return {};
 }
 
