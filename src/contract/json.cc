@@ -29,10 +29,17 @@ constexpr Rules kForwarded{true, true, true};
 Json& put_member(Json* object, const std::string& key, Json value) {
   return (*object)[key] = std::move(value);
 }
-// Looking for the key would be a search from the start of the list.
+// Looking for the key would be a search from the start of the list. And the list would grow by copying every
+// member with all that is below it, because a constant key cannot be moved without a chance to fail.
 OrderedJson& put_member(OrderedJson* object, const std::string& key, OrderedJson value) {
   using List = std::vector<OrderedJson::object_t::value_type>;
   List& members = object->get_ref<OrderedJson::object_t&>();
+  if (members.size() == members.capacity()) {
+    List grown;
+    grown.reserve(std::max<std::size_t>(4, 2 * members.size()));
+    for (auto& [name, member] : members) grown.emplace_back(name, std::move(member));
+    members.swap(grown);
+  }
   return members.emplace_back(key, std::move(value)).second;
 }
 

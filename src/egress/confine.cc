@@ -19,7 +19,6 @@
 namespace cofferdam::egress {
 namespace {
 
-constexpr rlim_t kMaxDescriptors = 512;
 // 128 MiB of request bodies, parsed: a hostile one takes several times its size.
 constexpr rlim_t kMaxMemory = 3ULL << 30U;
 
@@ -44,9 +43,9 @@ Status bound(int resource, rlim_t value, const char* name) {
   return {};
 }
 
-Status set_bounds(std::uint64_t file_bytes) {
-  TRY_VOID(bound(RLIMIT_NOFILE, kMaxDescriptors, "RLIMIT_NOFILE"));
-  TRY_VOID(bound(RLIMIT_FSIZE, file_bytes, "RLIMIT_FSIZE"));
+Status set_bounds(const Confines& confines) {
+  TRY_VOID(bound(RLIMIT_NOFILE, confines.descriptors, "RLIMIT_NOFILE"));
+  TRY_VOID(bound(RLIMIT_FSIZE, confines.file_bytes, "RLIMIT_FSIZE"));
   TRY_VOID(bound(RLIMIT_NPROC, 0, "RLIMIT_NPROC"));
   if (kBoundMemory) TRY_VOID(bound(RLIMIT_AS, kMaxMemory, "RLIMIT_AS"));
   return {};
@@ -105,13 +104,12 @@ Status become(const UserIds& user) {
   return {};
 }
 
-Result<Confinement> confine(const std::string& filter, const std::vector<std::uint16_t>& ports,
-                            std::uint64_t file_bytes) {
+Result<Confinement> confine(const Confines& confines) {
   ::signal(SIGXFSZ, SIG_IGN);  // EFBIG instead
-  TRY_VOID(set_bounds(file_bytes));
+  TRY_VOID(set_bounds(confines));
   TRY_VOID(drop_capabilities());
-  TRY(Confinement out, enter_landlock(ports));
-  TRY_VOID(load_filter(filter));
+  TRY(Confinement out, enter_landlock(confines.ports));
+  TRY_VOID(load_filter(confines.filter));
   return out;
 }
 

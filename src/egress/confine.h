@@ -19,10 +19,14 @@ struct Confinement {
 
 // Drops root and every group for `user`; the death with the parent is arranged again.
 Status become(const UserIds& user);
-// Bounds, capabilities, Landlock and the system-call filter, in this order; nothing can be undone. `filter`
-// is what compile_gateway_filter() yields; no file can grow beyond `file_bytes`. Only in a process with one
-// thread: Landlock holds per thread.
-Result<Confinement> confine(const std::string& filter, const std::vector<std::uint16_t>& ports,
-                            std::uint64_t file_bytes = 0);
+struct Confines {
+  std::string filter;                // what compile_gateway_filter() yields
+  std::vector<std::uint16_t> ports;  // that may be connected to
+  std::uint64_t descriptors = 0;     // open at a time
+  std::uint64_t file_bytes = 0;      // no file can grow beyond it
+};
+// Bounds, capabilities, Landlock and the system-call filter, in this order; nothing can be undone. Only in a
+// process with one thread: Landlock holds per thread.
+Result<Confinement> confine(const Confines& confines);
 
 }  // namespace cofferdam::egress

@@ -35,6 +35,7 @@ struct GatewayPolicy {
   std::uint64_t total_tokens = 0;
   std::uint64_t max_cost_micros = 0;
   std::uint64_t max_parallel = 0;
+  std::uint64_t max_connections = 64;    // of the box at a time
   std::optional<ModelPrice> price = {};  // of the models; none: what they cost is not known
   // Whom the gateway becomes, without any group, before it accepts anything; for a supervisor that is root.
   std::optional<UserIds> run_as = {};

@@ -20,6 +20,10 @@ using contract::kMaxJsonInteger;
 using contract::kMaxPrice;
 using contract::Vendor;
 
+// Both sides of every tunnel, connections to the vendor that wait for a next request, what the gateway was
+// started with, and the event loop's own.
+constexpr std::uint64_t kFixedDescriptors = 384;
+
 // What cannot be meant is refused before anything starts, not request by request.
 Status check_meaning(const GatewayPolicy& policy) {
   if (policy.vendor != Vendor::none && !is_kind_of(policy.credential_kind, policy.vendor)) {
@@ -80,6 +84,7 @@ Result<GatewayPolicy> decode_policy(std::string_view bytes) {
   policy.total_tokens = in.integer("total_tokens", 0, kMaxJsonInteger);
   policy.max_cost_micros = in.integer("max_cost_micros", 0, kMaxJsonInteger);
   policy.max_parallel = in.integer("max_parallel", 0, kMaxJsonInteger);
+  policy.max_connections = in.integer("max_connections", 1, kMostConnections);
   if (auto price = in.maybe_object("price", contract::Absent::only_null)) policy.price = read_price(*price);
   if (auto user = in.maybe_object("run_as", contract::Absent::only_null)) {
     UserIds ids;
@@ -142,6 +147,10 @@ std::vector<std::uint16_t> ports_to_reach(const GatewaySetup& setup) {
   return ports;
 }
 
+std::uint64_t descriptors_needed(const GatewayPolicy& policy) {
+  return 2 * policy.max_connections + kFixedDescriptors;
+}
+
 Result<std::string> encode_setup(const GatewayPolicy& policy) {
   Json json = {{"vendor", contract::vendor_name(policy.vendor)},
                {"credential_kind", credential_kind_name(policy.credential_kind)},
@@ -154,6 +163,7 @@ Result<std::string> encode_setup(const GatewayPolicy& policy) {
                {"total_tokens", contract::json_count(policy.total_tokens)},
                {"max_cost_micros", contract::json_count(policy.max_cost_micros)},
                {"max_parallel", contract::json_count(policy.max_parallel)},
+               {"max_connections", contract::json_count(policy.max_connections)},
                {"price", price_json(policy.price)},
                {"run_as", nullptr},
                {"transport", encode_transport(policy.transport)}};

@@ -12,6 +12,8 @@
 
 namespace cofferdam::egress {
 
+// What a gateway may be allowed to hold open at most; a descriptor bound beyond it would bound nothing.
+inline constexpr std::uint64_t kMostConnections = 4096;
 inline constexpr std::size_t kMaxSetupBytes = 60U << 10U;  // fits the buffer of a pipe
 
 struct GatewaySetup {
@@ -23,6 +25,8 @@ struct GatewaySetup {
 // Every host that has to be looked up, and every port that is connected to.
 Result<std::vector<std::string>> hosts_to_resolve(const GatewayPolicy& policy);
 std::vector<std::uint16_t> ports_to_reach(const GatewaySetup& setup);
+// How many descriptors the gateway can need: two for each connection, and what does not grow with them.
+std::uint64_t descriptors_needed(const GatewayPolicy& policy);
 
 // Code::config for a malformed upstream, a tool that cannot be opted in to, or an absurd ceiling.
 Result<std::string> encode_setup(const GatewayPolicy& policy);

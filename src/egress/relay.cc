@@ -179,6 +179,8 @@ asio::awaitable<bool> Relay::pass_on(std::string_view bytes) {
 
 asio::awaitable<VendorFailure> Relay::stream_body() {
   std::array<char, kChunk> chunk;
+  // Beast reads no more at a time than its buffer has room for, and after a head that is 512 bytes.
+  buffer_.reserve(kChunk);
   while (!parser_.is_done()) {
     auto& body = parser_.get().body();
     body.data = chunk.data();

@@ -28,6 +28,7 @@
 #include "egress/headers.h"
 #include "egress/policy.h"
 #include "egress/session.h"
+#include "egress/start_pages.h"
 #include "egress/tunnel.h"
 
 namespace cofferdam::egress {
@@ -37,7 +38,6 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using tcp = asio::ip::tcp;
 
-constexpr std::size_t kMaxConnections = 64;
 constexpr auto kAcceptPause = std::chrono::milliseconds(50);
 constexpr auto kStopLimit = std::chrono::seconds(1);
 constexpr int kEventLimitMs = 30'000;
@@ -154,14 +154,15 @@ Status Server::lock_down(const GatewayHooks& hooks, const std::string& filter) {
   if (hooks.before_confinement) TRY_VOID(hooks.before_confinement());
   // Root only reads the CA bundle; hostile HTTP is parsed by somebody who owns nothing.
   if (setup_->policy.run_as.has_value()) TRY_VOID(become(*setup_->policy.run_as));
-  TRY(confinement_,
-      confine(filter, ports_to_reach(*setup_), shared_.capture.enabled() ? kMaxCaptureFile : 0));
+  TRY(confinement_, confine({filter, ports_to_reach(*setup_), descriptors_needed(setup_->policy),
+                             shared_.capture.enabled() ? kMaxCaptureFile : 0}));
   if (hooks.after_confinement) TRY_VOID(hooks.after_confinement());
+  release_start_pages();
   return {};
 }
 
 void Server::admit(tcp::socket socket) {
-  if (shared_.sessions.size() >= kMaxConnections) {
+  if (shared_.sessions.size() >= setup_->policy.max_connections) {
     Decision decision = deny("http: too many connections", {}, 503);
     GatewayEvent event;
     event.rule = decision.rule;

@@ -30,7 +30,8 @@ constexpr auto kBodyLimit = std::chrono::seconds(120);
 constexpr auto kAnswerLimit = std::chrono::seconds(60);
 constexpr auto kLingerLimit = std::chrono::seconds(2);
 constexpr std::size_t kReadBytes = 16U << 10U;
-// Of all bodies at a time: 64 connections with 32 MiB each would be 2 GiB.
+// Of all bodies at a time: 64 connections with 32 MiB each would be 2 GiB, and a policy may allow more of
+// them.
 constexpr std::size_t kMaxBodyTotal = 128U << 20U;
 
 std::string answer_head(int status, std::size_t body_bytes, bool keep_alive) {

@@ -69,14 +69,24 @@ void UsageScanner::feed(std::string_view bytes) {
 }
 
 void UsageScanner::feed_lines(std::string_view bytes) {
-  while (!bytes.empty()) {
-    std::size_t end = bytes.find_first_of("\r\n");
-    std::string_view part = bytes.substr(0, end);
+  // Each of the two is looked for again only once it lies behind: every byte is passed twice at the speed of
+  // memchr(3), where find_first_of() calls it for every byte.
+  std::size_t carriage_return = bytes.find('\r');
+  std::size_t line_feed = bytes.find('\n');
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    const std::size_t end = std::min(carriage_return, line_feed);
+    std::string_view part = bytes.substr(at, end == std::string_view::npos ? end : end - at);
     overlong_ = overlong_ || pending_.size() + part.size() > kMaxLine;
     if (!overlong_) pending_.append(part);
     if (end == std::string_view::npos) return;
     end_line();
-    bytes.remove_prefix(end + 1);
+    at = end + 1;
+    if (carriage_return == end) {
+      carriage_return = bytes.find('\r', at);
+    } else {
+      line_feed = bytes.find('\n', at);
+    }
   }
 }
 

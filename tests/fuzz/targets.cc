@@ -1,8 +1,6 @@
 #include "fuzz/targets.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "egress/body_policy.h"
@@ -10,17 +8,12 @@
 #include "egress/headers.h"
 #include "egress/http_head.h"
 #include "egress/usage_scanner.h"
+#include "fuzz/require.h"
 
 namespace cofferdam::fuzz {
 namespace {
 
 using egress::GatewayPolicy;
-
-void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "broken: %s\n", what);
-  std::abort();
-}
 
 // An accepted head has nothing in it that another parser could read as a second line, and what goes on to the
 // vendor is a subset of it.
@@ -32,6 +25,7 @@ void request_head(std::string_view bytes) {
   const egress::RequestHead& head = parsed.head;
   require(head.target.find_first_of(" \r\n\t") == std::string::npos, "white space in a target");
   require(head.target.rfind('/', 0) == 0, "a target that is no path");
+  require_one_framing(bytes.substr(0, end), head);
   for (const egress::HeaderField& field : head.fields) {
     require(field.name.find_first_of(" \r\n\t:") == std::string::npos, "a name that is none");
     require(field.value.find_first_of("\r\n") == std::string::npos, "a line break in a value");
@@ -110,11 +104,17 @@ void usage_scanner(std::string_view bytes) {
 }  // namespace
 
 const std::vector<Target>& targets() {
-  static const std::vector<Target> kTargets = {{"request_head", request_head},
-                                               {"chunked", chunked},
-                                               {"body_anthropic", body_anthropic},
-                                               {"body_openai", body_openai},
-                                               {"usage_scanner", usage_scanner}};
+  static const std::vector<Target> kTargets = [] {
+    std::vector<Target> all = {{"request_head", request_head},
+                               {"chunked", chunked},
+                               {"body_anthropic", body_anthropic},
+                               {"body_openai", body_openai},
+                               {"usage_scanner", usage_scanner}};
+    for (const auto* part : {&tunnel_targets(), &message_targets()}) {
+      all.insert(all.end(), part->begin(), part->end());
+    }
+    return all;
+  }();
   return kTargets;
 }
 

@@ -2,6 +2,8 @@
 // process, and its control runs in one that has not been confined yet.
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "egress/gateway_filter.h"
 #include "unit/egress/gateway_fixture.h"
 
@@ -67,6 +69,27 @@ TEST_F(ConfineTest, WhatIsInForceIsOnRecord) {
   if (gateway_->confinement().landlock_abi == 0) GTEST_SKIP() << "this kernel has no Landlock";
   EXPECT_GE(gateway_->confinement().landlock_abi, 1);
 }
+
+// Two descriptors for each connection, on top of what does not grow with them.
+TEST_F(ConfineTest, DescriptorsFollowTheConnections) {
+  policy_.max_connections = 200;
+  start_gateway();
+  auto limits = read_file("/proc/" + std::to_string(gateway_->process().pid()) + "/limits", 65536);
+  ASSERT_TRUE(limits.has_value());
+  EXPECT_NE(limits->find("Max open files            784                  784 "), std::string::npos)
+      << *limits;
+}
+
+#ifndef __SANITIZE_ADDRESS__  // whose shadow is larger than the gateway
+TEST_F(ConfineTest, AnIdleGatewayIsSmall) {
+  start_gateway();
+  auto status = read_file("/proc/" + std::to_string(gateway_->process().pid()) + "/status", 65536);
+  ASSERT_TRUE(status.has_value());
+  const std::size_t at = status->find("VmRSS:");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_LT(std::strtoull(status->c_str() + at + 6, nullptr, 10), 8U * 1024U);
+}
+#endif
 
 TEST(GatewayFilter, StaysSmallAndGivesAReasonForEveryCall) {
   auto filter = compile_gateway_filter();
