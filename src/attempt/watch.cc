@@ -27,6 +27,7 @@ constexpr std::chrono::seconds kBehindInit{2};
 
 // Denials beyond this are counted and no longer recorded one by one.
 constexpr std::uint64_t kRecordedDenials = 1000;
+constexpr auto kGatewayEnd = std::chrono::seconds(10);
 
 class Watch {
  public:
@@ -242,6 +243,7 @@ class Watch {
          {"cache_read_tokens", contract::json_count(event.cache_read_tokens)},
          {"cache_write_tokens", contract::json_count(event.cache_write_tokens)},
          {"cost_usd_micros", contract::json_count(event.cost_micros)},
+         {"uncounted_tokens", contract::json_count(event.uncounted_tokens)},
          {"failure", event.failure.empty() ? Json(nullptr) : Json(event.failure)},
          {"retry_after",
           event.retry_after.empty() ? Json(nullptr) : contract::json_text(event.retry_after, 64)},
@@ -250,8 +252,9 @@ class Watch {
   }
 
   void spend(const egress::GatewayEvent& event) {
-    spent_.tokens += event.input_tokens + event.output_tokens;
-    spent_.cost_micros += event.cost_micros;
+    counted_micros_ += event.cost_micros;
+    spent_.tokens += event.input_tokens + event.output_tokens + event.uncounted_tokens;
+    spent_.cost_micros += event.cost_micros + event.uncounted_micros;
     if (event.limit && !event.denied) {
       return end(Outcome::limit, "response", "an answer of the vendor's is too large");
     }
@@ -282,11 +285,13 @@ class Watch {
     // Requests that ended with the box are reported after it; the gateway says the rest when it ends.
     if (in_.gateway != nullptr && !gateway_ended_) {
       in_.gateway->process().signal(SIGTERM);
-      while (!gateway_ended_) {
-        TRY(bool spoke, wait_readable(in_.gateway->events_fd(), 5000));
-        if (!spoke) break;
-        read_gateway();
+      const auto end = SteadyClock::now() + kGatewayEnd;
+      while (!gateway_ended_ && SteadyClock::now() < end) {
+        TRY(bool spoke, wait_readable(in_.gateway->events_fd(), 500));
+        if (spoke) read_gateway();
       }
+      // It speaks on and on, or not at all: the account is closed without it.
+      if (!gateway_ended_) in_.gateway->process().signal(SIGKILL);
     }
     conclude();
     return {};
@@ -300,7 +305,7 @@ class Watch {
     result.answer = verdict.answer;
     result.summary = printable(verdict.summary, 8000);
     result.usage.requests = result.egress.requests;
-    if (in_.priced) result.usage.cost_usd = static_cast<double>(spent_.cost_micros) / 1e6;
+    if (in_.priced) result.usage.cost_usd = static_cast<double>(counted_micros_) / 1e6;
     result.usage.agent_cost_usd = verdict.cost_usd;
     if (result.usage.input_tokens == 0) result.usage.input_tokens = verdict.input_tokens;
     if (result.usage.output_tokens == 0) result.usage.output_tokens = verdict.output_tokens;
@@ -311,6 +316,7 @@ class Watch {
   settle::LineSplitter gateway_lines_{16384};
   ExitStatus status_;
   egress::Spent spent_;
+  std::uint64_t counted_micros_ = 0;  // without what was never heard
   std::string vendor_trouble_;
   std::uint64_t output_bytes_ = 0;
   bool ending_ = false;

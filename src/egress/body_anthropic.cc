@@ -73,7 +73,7 @@ constexpr BodyRow kContent[] = {
     {"block:tool_result", "is_error", "bool", "how it went"},
     {"block:tool_result", "cache_control", "@cache|null", "caching"},
     {"block:image", "type", "text", ""},
-    {"block:image", "source", "@source", "inline"},
+    {"block:image", "source", "@picture", "inline"},
     {"block:image", "cache_control", "@cache|null", "caching"},
     {"block:document", "type", "text", ""},
     {"block:document", "source", "@source", "inline"},
@@ -84,17 +84,21 @@ constexpr BodyRow kContent[] = {
     {"result:text", "text", "text", "what a tool printed"},
     {"result:text", "cache_control", "@cache|null", "caching"},
     {"result:image", "type", "text", ""},
-    {"result:image", "source", "@source", "a picture that the client has read"},
+    {"result:image", "source", "@picture", "a picture that the client has read"},
     {"result:document", "type", "text", ""},
     {"result:document", "source", "@source", "a document that the client has read"},
     {"result:tool_reference", "type", "text", ""},
     {"result:tool_reference", "tool_name", "text:256", "one of the request's own deferred tools"},
     {"source:base64", "type", "text", ""},
-    {"source:base64", "media_type", "text:128", "of the bytes"},
-    {"source:base64", "data", "text", "the bytes themselves"},
+    {"source:base64", "media_type", "=application/pdf", "the one kind that the vendor takes"},
+    {"source:base64", "data", "base64", "the bytes themselves"},
     {"source:text", "type", "text", ""},
-    {"source:text", "media_type", "text:128", "of the text"},
+    {"source:text", "media_type", "=text/plain", "the one kind that the vendor takes"},
     {"source:text", "data", "text", "the text itself"},
+    {"picture:base64", "type", "text", ""},
+    {"picture:base64", "media_type", "=image/jpeg|=image/png|=image/gif|=image/webp",
+     "what the vendor takes"},
+    {"picture:base64", "data", "base64", "the bytes themselves"},
 };
 
 constexpr BodyRow kTools[] = {
@@ -147,11 +151,9 @@ BodyRows anthropic_rows() {
   for (const BodyRow& row : kContent) out.rows.push_back(row);
   for (const BodyRow& row : kTools) out.rows.push_back(row);
   for (const BodyRow& row : kOptIn) out.rows.push_back(row);
-  out.families = {{"block", "content type"},
-                  {"result", "content type"},
-                  {"source", "content source"},
-                  {"edit", "context edit"},
-                  {"tool", "server-side tool", false}};
+  out.families = {{"block", "content type"},    {"result", "content type"},
+                  {"source", "content source"}, {"picture", "content source"},
+                  {"edit", "context edit"},     {"tool", "server-side tool", false}};
   out.opt_in = {{"web_search_20250305", "tool:web_search_20250305"},
                 {"web_search_20250305", "block:server_tool_use"},
                 {"web_search_20250305", "block:web_search_tool_result"},

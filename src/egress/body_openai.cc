@@ -103,13 +103,13 @@ constexpr BodyRow kItems[] = {
     {"item:tool_search_call", "id", "text:256", "names the item"},
     {"item:tool_search_call", "call_id", "text:256", "names the call"},
     {"item:tool_search_call", "status", "text:32", "replayed"},
-    {"item:tool_search_call", "execution", "=client", "the client searches among its own tools"},
+    {"item:tool_search_call", "execution", "=client|needed", "the client searches among its own tools"},
     {"item:tool_search_call", "arguments", "any", "what the model asked for"},
     {"item:tool_search_output", "type", "text", ""},
     {"item:tool_search_output", "id", "text:256", "names the item"},
     {"item:tool_search_output", "call_id", "text:256", "names the call"},
     {"item:tool_search_output", "status", "text:32", "how it went"},
-    {"item:tool_search_output", "execution", "=client", "as above"},
+    {"item:tool_search_output", "execution", "=client|needed", "as above"},
     {"item:tool_search_output", "tools", "[@tool]", "judged as in `tools`"},
 };
 
@@ -151,7 +151,7 @@ constexpr BodyRow kTools[] = {
     {"tool:namespace", "description", "text|null", "for the model"},
     {"tool:namespace", "tools", "[@tool]", "judged as in `tools`"},
     {"tool:tool_search", "type", "text", ""},
-    {"tool:tool_search", "execution", "=client", "the client searches among its own tools"},
+    {"tool:tool_search", "execution", "=client|needed", "the client searches among its own tools"},
     {"tool:tool_search", "description", "text|null", "for the model"},
     {"tool:tool_search", "parameters", "schema|null", "of the search"},
 };

@@ -50,13 +50,19 @@ bool is_named_model(const GatewayPolicy& policy, const OrderedJson& value) {
          });
 }
 
+constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+
+bool is_base64(const OrderedJson& value) {
+  const std::string* text = text_of(value);
+  return text != nullptr && text->find_first_not_of(kBase64) == std::string::npos;
+}
+
 bool is_inline_image(const OrderedJson& value) {
   const std::string* url = text_of(value);
   if (url == nullptr) return false;
   for (std::string_view head : {"data:image/png;base64,", "data:image/jpeg;base64,", "data:image/gif;base64,",
                                 "data:image/webp;base64,"}) {
     if (!starts_with(*url, head)) continue;
-    constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
     return url->find_first_not_of(kBase64, head.size()) == std::string::npos;
   }
   return false;
@@ -88,6 +94,8 @@ bool fits_scalar(const GatewayPolicy& policy, const BodyChoice& choice, const Or
       return true;
     case BodyKind::image:
       return is_inline_image(value);
+    case BodyKind::base64:
+      return is_base64(value);
     case BodyKind::model:
       return is_named_model(policy, value);
     case BodyKind::ceiling:
@@ -133,6 +141,9 @@ Denial Judge::object(const OrderedJson& value, const BodyShape& shape, const Pla
     if (known == shape.keys.end()) return deny_at("unknown key", there);
     if (Denial denial = this->value(inner, known->second, there)) return denial;
   }
+  for (std::string_view key : shape.needed) {
+    if (!value.contains(std::string(key))) return deny_at("missing key", {&at, key, 0, false});
+  }
   return std::nullopt;
 }
 
@@ -161,7 +172,8 @@ Denial Judge::mismatch(const std::vector<BodyChoice>& choices, const Place& at) 
     if (choice.kind == BodyKind::denied) return deny_at(choice.word, at);
     if (choice.kind == BodyKind::model) return deny_at("model", at);
     if (choice.kind == BodyKind::ceiling) return deny_at(at.key, at);
-    if (choice.kind == BodyKind::image) return deny_at("content source", at);
+    if (choice.kind == BodyKind::image || choice.kind == BodyKind::base64)
+      return deny_at("content source", at);
     // An object was due and there is none: nobody can say of which type it would have been.
     if (choice.family != nullptr && !choice.in_array) return deny_at(choice.family->family.rule, at);
   }
@@ -204,7 +216,15 @@ Denial Judge::member_of(const OrderedJson& value, const BodyFamilyTable& family,
   return object(value, *known->second, at);
 }
 
-// A reference that leaves the document is a URL that somebody might follow.
+// A reference that leaves the document is a URL that somebody might follow; so is what the document is
+// called, and which language it is in, unless that is the standard's own.
+bool stays_inside(std::string_view key, std::string_view text) {
+  if (key == "$ref" || key == "$dynamicRef" || key == "$recursiveRef") return starts_with(text, "#");
+  if (key == "$id") return text.find_first_of(":/\\") == std::string_view::npos;
+  if (key != "$schema") return true;
+  return starts_with(text, "https://json-schema.org/") || starts_with(text, "http://json-schema.org/");
+}
+
 Denial Judge::schema(const OrderedJson& value, const Place& at) const {
   if (value.is_array()) {
     for (std::size_t i = 0; i < value.size(); ++i) {
@@ -214,10 +234,7 @@ Denial Judge::schema(const OrderedJson& value, const Place& at) const {
   if (!value.is_object()) return std::nullopt;
   for (const auto& [key, inner] : value.get_ref<const OrderedJson::object_t&>()) {
     const Place there{&at, key, 0, false};
-    const bool reference = key == "$ref" || key == "$dynamicRef" || key == "$recursiveRef";
-    if (reference && inner.is_string() && !starts_with(*text_of(inner), "#")) {
-      return deny_at("schema reference", there);
-    }
+    if (inner.is_string() && !stays_inside(key, *text_of(inner))) return deny_at("schema reference", there);
     if (Denial denial = schema(inner, there)) return denial;
   }
   return std::nullopt;
@@ -281,6 +298,8 @@ BodyVerdict judge_body(const GatewayPolicy& policy, std::string_view bytes) {
   }
   if (policy.vendor == Vendor::openai) bound_response(policy, &*parsed, &verdict.max_tokens_lowered);
   verdict.decision = {Action::relay, 200, "body", {}, false};
+  auto ceiling = parsed->find(policy.vendor == Vendor::openai ? "max_output_tokens" : "max_tokens");
+  verdict.max_output = ceiling == parsed->end() ? policy.max_tokens : ceiling->get<std::uint64_t>();
   verdict.body = contract::in_order(*parsed);
   return verdict;
 }

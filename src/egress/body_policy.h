@@ -19,6 +19,7 @@ struct BodyVerdict {
   Decision decision;  // relay, or deny with rule and JSON path
   std::string body;   // what goes to the vendor: our own serialisation, members in their order
   bool max_tokens_lowered = false;
+  std::uint64_t max_output = 0;  // that the vendor was told, or ours where it cannot be told
 };
 
 // Pure. `bytes` is the decoded body of a request to the policy's vendor: Anthropic's Messages API or OpenAI's

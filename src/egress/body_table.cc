@@ -16,10 +16,11 @@ struct Named {
   BodyKind kind;
 };
 constexpr Named kKinds[] = {
-    {"text", BodyKind::text},   {"bool", BodyKind::boolean},    {"true", BodyKind::yes},
-    {"false", BodyKind::no},    {"null", BodyKind::null},       {"number", BodyKind::number},
-    {"count", BodyKind::count}, {"any", BodyKind::any},         {"schema", BodyKind::schema},
-    {"image", BodyKind::image}, {"ceiling", BodyKind::ceiling}, {"model", BodyKind::model},
+    {"text", BodyKind::text},   {"bool", BodyKind::boolean},  {"true", BodyKind::yes},
+    {"false", BodyKind::no},    {"null", BodyKind::null},     {"number", BodyKind::number},
+    {"count", BodyKind::count}, {"any", BodyKind::any},       {"schema", BodyKind::schema},
+    {"image", BodyKind::image}, {"base64", BodyKind::base64}, {"ceiling", BodyKind::ceiling},
+    {"model", BodyKind::model},
 };
 
 // The tables are our own: what is misspelt in them is a choice that nothing meets, and a test looks for it.
@@ -96,7 +97,11 @@ void fill(const BodyRows& rows, BodyTable* table) {
     std::string_view rest = row.value;
     while (!rest.empty()) {
       std::size_t end = rest.find('|');
-      choices.push_back(read_choice(rest.substr(0, end), *table));
+      if (rest.substr(0, end) == "needed") {
+        table->shapes[row.shape].needed.push_back(row.key);
+      } else {
+        choices.push_back(read_choice(rest.substr(0, end), *table));
+      }
       rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
     }
   }

@@ -17,8 +17,10 @@ namespace cofferdam::egress {
 //   any       data that the vendor hands on and does not interpret: what the model asked of a client's tool
 //   schema    a JSON Schema: as any, but references stay inside the document
 //   image     a data: URL with an image
+//   base64    the bytes of something, and nothing that could be a URL
 //   model     one of the policy's models
 //   ceiling   the output-token ceiling: lowered to the policy's
+//   needed    not a value: the key must be there
 //   !rule     denied by that rule, for keys whose denial deserves a name of its own
 // A shape "family:name" is an object whose "type" is `name`; "@family" is any of them.
 struct BodyRow {
@@ -53,6 +55,7 @@ enum class BodyKind {
   any,
   schema,
   image,
+  base64,
   model,
   ceiling,
   object,
@@ -75,7 +78,8 @@ struct BodyChoice {
 
 struct BodyShape {
   std::map<std::string_view, std::vector<BodyChoice>> keys;
-  std::vector<std::string_view> needs;  // one of these vendor tools; empty: always there
+  std::vector<std::string_view> needed;  // keys that must be there
+  std::vector<std::string_view> needs;   // one of these vendor tools; empty: always there
 };
 
 struct BodyFamilyTable {

@@ -1,6 +1,7 @@
 #include <sys/resource.h>
 
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -44,12 +45,36 @@ Status hand_out(int socket, const VendorCredential& credential) {
   return send_message(socket, grant.view());
 }
 
+// Not even a gateway that is no longer ours, or a vendor that rejects every token, may rotate a login or run
+// a command without end.
+class RenewalPace {
+ public:
+  bool allows() {
+    const auto at = std::chrono::steady_clock::now();
+    if (count_ >= kMaxRenewals || (count_ > 0 && at < last_ + kPause)) return false;
+    last_ = at;
+    ++count_;
+    return true;
+  }
+
+ private:
+  static constexpr int kMaxRenewals = 200;
+  static constexpr auto kPause = std::chrono::seconds(10);
+  std::chrono::steady_clock::time_point last_{};
+  int count_ = 0;
+};
+
 // One answer for each request; ends with the gateway.
 Status serve_gateway(BrokerSource* source, int socket) {
+  RenewalPace pace;
   while (true) {
     TRY(Message message, receive_message(socket, kMaxRequestBytes));
     if (message.closed) return {};
     TRY(RenewalRequest request, decode_renewal_request(message.bytes));
+    if (!pace.allows()) {
+      TRY_VOID(send_message(socket, encode_refusal("renewals come too fast, or too often")));
+      continue;
+    }
     auto credential = source->next(request.rejected);
     if (credential) {
       TRY_VOID(hand_out(socket, **credential));

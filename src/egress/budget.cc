@@ -1,5 +1,6 @@
 #include "egress/budget.h"
 
+#include <algorithm>
 #include <string>
 
 #include "contract/json.h"
@@ -12,6 +13,13 @@ const char* overspent(const Budget& budget, const Spent& spent) {
   if (budget.tokens > 0 && spent.tokens > budget.tokens) return "tokens";
   if (budget.cost_micros > 0 && spent.cost_micros > budget.cost_micros) return "cost";
   return nullptr;
+}
+
+TokenUsage unheard(const TokenUsage& heard, std::uint64_t body_bytes, std::uint64_t max_output) {
+  TokenUsage out;
+  if (heard.input == 0) out.input = body_bytes;
+  out.output = max_output - std::min(max_output, heard.output);
+  return out;
 }
 
 Decision decide_spending(const GatewayPolicy& policy, const Spent& spent, std::size_t in_flight) {

@@ -99,8 +99,9 @@ Status become(const UserIds& user) {
       ::setresuid(user.uid, user.uid, user.uid) != 0) {
     return sys_error("the gateway cannot become an unprivileged user", errno);
   }
-  // The change of user cleared it.
+  // The change of user cleared the one, and may have set the other: proc(5), fs.suid_dumpable.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return sys_error("PR_SET_PDEATHSIG", errno);
+  if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return sys_error("PR_SET_DUMPABLE", errno);
   return {};
 }
 

@@ -65,8 +65,12 @@ struct GatewayEvent {
   std::uint64_t cache_read_tokens = 0;
   std::uint64_t cache_write_tokens = 0;
   std::uint64_t cost_micros = 0;  // by the policy's price
-  std::string retry_after;        // as the vendor said it
-  std::string failure;            // failure_name(), when there was no good answer; empty: there was
+  // The most that may have been used beyond it, of an answer whose last word on it was not heard: for the
+  // budgets.
+  std::uint64_t uncounted_tokens = 0;
+  std::uint64_t uncounted_micros = 0;
+  std::string retry_after;  // as the vendor said it
+  std::string failure;      // failure_name(), when there was no good answer; empty: there was
   // Of the allow-list's listener: whom the box asked for, as far as that could be read.
   bool tunnelled = false;
   std::string host;

@@ -37,6 +37,8 @@ std::string encode_gateway_event(const GatewayEvent& event) {
                                   {"cache_read_tokens", json_count(event.cache_read_tokens)},
                                   {"cache_write_tokens", json_count(event.cache_write_tokens)},
                                   {"cost_micros", json_count(event.cost_micros)},
+                                  {"uncounted_tokens", json_count(event.uncounted_tokens)},
+                                  {"uncounted_micros", json_count(event.uncounted_micros)},
                                   {"retry_after", json_text(event.retry_after, kMaxRetryAfter)},
                                   {"failure", json_text(event.failure, kMaxFailure)},
                                   {"tunnelled", event.tunnelled},
@@ -63,6 +65,8 @@ Result<GatewayEvent> decode_gateway_event(std::string_view line) {
   event.cache_read_tokens = in.integer("cache_read_tokens", 0, kMaxJsonInteger);
   event.cache_write_tokens = in.integer("cache_write_tokens", 0, kMaxJsonInteger);
   event.cost_micros = in.integer("cost_micros", 0, kMaxJsonInteger);
+  event.uncounted_tokens = in.integer("uncounted_tokens", 0, kMaxJsonInteger);
+  event.uncounted_micros = in.integer("uncounted_micros", 0, kMaxJsonInteger);
   event.retry_after = in.text("retry_after", {0, kMaxRetryAfter});
   event.failure = in.text("failure", {0, kMaxFailure});
   event.tunnelled = in.boolean("tunnelled");

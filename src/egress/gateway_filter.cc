@@ -9,13 +9,14 @@
 
 #include <cerrno>
 #include <memory>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/io.h"
 
 namespace cofferdam::egress {
 
-// socket, mmap, mprotect, fcntl and ioctl are allowed by argument, further down.
+// socket, sendto, sendmsg, mmap, mprotect, fcntl and ioctl are allowed by argument, further down.
 const std::vector<AllowedCall>& allowed_calls() {
   static const std::vector<AllowedCall> calls = {
       {"read", "the event loop's own descriptors"},
@@ -25,8 +26,6 @@ const std::vector<AllowedCall>& allowed_calls() {
       {"close", "connections end"},
       {"recvfrom", "one buffer from a connection"},
       {"recvmsg", "several buffers from a connection"},
-      {"sendto", "one buffer to a connection"},
-      {"sendmsg", "several buffers to a connection"},
       {"accept", "the box's listener"},
       {"accept4", "the box's listener"},
       {"connect", "the vendor; where to is held by Landlock and by the address check"},
@@ -128,6 +127,17 @@ Status add_sockets(scmp_filter_ctx context) {
   return {};
 }
 
+// Sending must not connect: MSG_FASTOPEN (tcp(7)) does, and past the hook by which Landlock holds connect(2)
+// to the policy's ports.
+Status add_sending(scmp_filter_ctx context) {
+  for (auto [call, flags] : {std::pair{SCMP_SYS(sendto), 3U}, std::pair{SCMP_SYS(sendmsg), 2U}}) {
+    scmp_arg_cmp no_fast_open{flags, SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, 0};
+    int error = seccomp_rule_add(context, SCMP_ACT_ALLOW, call, 1, no_fast_open);
+    if (error != 0) return failed("sending", error);
+  }
+  return {};
+}
+
 // Memory that can be executed is never made.
 Status add_memory(scmp_filter_ctx context) {
   scmp_arg_cmp not_executable{2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0};
@@ -163,6 +173,7 @@ Result<std::string> compile_gateway_filter() {
   TRY_VOID(add_table(context.get(), allowed_calls(), SCMP_ACT_ALLOW));
   TRY_VOID(add_table(context.get(), fatal_calls(), SCMP_ACT_KILL_PROCESS));
   TRY_VOID(add_sockets(context.get()));
+  TRY_VOID(add_sending(context.get()));
   TRY_VOID(add_memory(context.get()));
   TRY_VOID(add_descriptors(context.get()));
   UniqueFd file(::memfd_create("seccomp", MFD_CLOEXEC));

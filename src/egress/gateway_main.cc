@@ -52,6 +52,10 @@ Status run(const GatewayHooks& hooks, ServerInput input) {
   TRY(GatewaySetup setup, read_setup());
   if (setup.policy.vendor != contract::Vendor::none) {
     TRY(input.credential, receive_first_credential(input.broker.get()));
+    // Routes, flags and bodies are decided for one kind.
+    if (input.credential.kind != setup.policy.credential_kind) {
+      return make_error(Code::protocol, "the broker's credential is not of the policy's kind");
+    }
   }
   TRY(input.destination_brokers, take_destination_brokers(setup.policy.transport));
   return serve(setup, hooks, std::move(input));

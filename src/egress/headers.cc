@@ -59,10 +59,11 @@ struct Flag {
 constexpr std::string_view kBeta = "anthropic-beta";
 constexpr std::string_view kFeatures = "x-codex-beta-features";
 constexpr std::string_view kOauthFlag = "oauth-2025-04-20";
+constexpr std::string_view kLongContext = "context-1m-2025-08-07";
 constexpr Flag kFlags[] = {
     {Vendor::anthropic, kBeta, "claude-code-20250219", ""},
     {Vendor::anthropic, kBeta, kOauthFlag, ""},
-    {Vendor::anthropic, kBeta, "context-1m-2025-08-07", ""},
+    {Vendor::anthropic, kBeta, kLongContext, ""},
     {Vendor::anthropic, kBeta, "interleaved-thinking-2025-05-14", ""},
     {Vendor::anthropic, kBeta, "thinking-token-count-2026-05-13", ""},
     {Vendor::anthropic, kBeta, "context-management-2025-06-27", ""},
@@ -107,9 +108,17 @@ std::vector<std::string> flags_in(std::string_view value) {
   return out;
 }
 
+bool names_long_context(const GatewayPolicy& policy) {
+  return std::any_of(policy.models.begin(), policy.models.end(), [](const std::string& model) {
+    return model.size() > 4 && model.compare(model.size() - 4, 4, "[1m]") == 0;
+  });
+}
+
 bool flag_allowed(const GatewayPolicy& policy, std::string_view field, std::string_view wanted) {
   return std::any_of(std::begin(kFlags), std::end(kFlags), [&](const Flag& flag) {
     if (flag.vendor != policy.vendor || flag.field != field || flag.flag != wanted) return false;
+    // Long context can have another price: only for those who have named such a model.
+    if (flag.flag == kLongContext) return names_long_context(policy);
     const auto& tools = policy.vendor_tools;
     return flag.tool.empty() || std::find(tools.begin(), tools.end(), flag.tool) != tools.end();
   });

@@ -1,5 +1,7 @@
 #include "egress/https_post.h"
 
+#include <openssl/crypto.h>
+
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -51,15 +53,21 @@ asio::awaitable<Result<PostAnswer>> exchange(Upstream* upstream, Call* call, con
                              asio::redirect_error(asio::use_awaitable, ec));
   http::response_parser<http::string_body> parser;
   parser.body_limit(kMaxAnswer);
-  boost::beast::flat_buffer buffer;
+  // Of one size from the start: growth would leave copies of tokens behind.
+  boost::beast::flat_buffer buffer(kMaxAnswer);
+  buffer.reserve(kMaxAnswer);
+  parser.get().body().reserve(kMaxAnswer);
   if (!ec) {
     co_await http::async_read(call->stream(), buffer, parser, asio::redirect_error(asio::use_awaitable, ec));
   }
-  if (ec) co_return make_error(Code::io, "no complete answer");
   PostAnswer answer;
   answer.status = static_cast<int>(parser.get().result_int());
   answer.body = Secret(parser.get().body());
   wipe_string(&parser.get().body());
+  buffer.clear();
+  const auto whole = buffer.prepare(kMaxAnswer);  // all of it, what has been read included
+  ::OPENSSL_cleanse(whole.data(), whole.size());
+  if (ec) co_return make_error(Code::io, "no complete answer");
   co_return answer;
 }
 

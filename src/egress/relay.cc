@@ -211,7 +211,8 @@ asio::awaitable<void> Relay::run(Upstream* upstream) {
   exchange.failure = co_await upstream->connect(call_);
   // Never sent twice: what has gone out may have been heard and charged for, whatever became of the answer.
   // The CLIs try again by themselves, and each of their tries is on record.
-  if (exchange.failure == VendorFailure::none) exchange.failure = co_await send();
+  exchange.asked = exchange.failure == VendorFailure::none;
+  if (exchange.asked) exchange.failure = co_await send();
   if (exchange.failure == VendorFailure::none) exchange.failure = co_await receive_head();
   if (exchange.failure != VendorFailure::none) co_return;
   std::string head = head_for_client();
@@ -225,6 +226,7 @@ asio::awaitable<void> Relay::run(Upstream* upstream) {
   if (exchange.complete && parser_.keep_alive() && buffer_.size() == 0) upstream->keep(call_);
   scanner_.finish();
   exchange.usage = scanner_.usage();
+  exchange.usage_is_final = scanner_.is_final();
 }
 
 }  // namespace

@@ -34,6 +34,8 @@ struct Exchange {
   VendorFailure failure = VendorFailure::none;
   std::uint64_t response_bytes = 0;
   TokenUsage usage;
+  bool usage_is_final = false;
+  bool asked = false;       // the question has gone out, so it may be charged for
   std::string retry_after;  // as the vendor said it; empty: it did not
 };
 

@@ -29,6 +29,8 @@ constexpr auto kHeadLimit = std::chrono::seconds(60);  // for a whole head, and 
 constexpr auto kBodyLimit = std::chrono::seconds(120);
 constexpr auto kAnswerLimit = std::chrono::seconds(60);
 constexpr auto kLingerLimit = std::chrono::seconds(2);
+// The CLI asks once or twice whether anybody is there; each answer is an event.
+constexpr std::uint64_t kMaxPresences = 100;
 constexpr std::size_t kReadBytes = 16U << 10U;
 // Of all bodies at a time: 64 connections with 32 MiB each would be 2 GiB, and a policy may allow more of
 // them.
@@ -60,6 +62,8 @@ struct Session::Request {
   Clock::time_point start;
   std::optional<CapturedExchange> captured;
   std::shared_ptr<const VendorCredential> credential;  // that was shown to the vendor
+  std::uint64_t body_bytes = 0;                        // as forwarded
+  std::uint64_t max_output = 0;
 };
 
 struct Session::Watch {
@@ -143,6 +147,10 @@ asio::awaitable<Session::Next> Session::serve_one() {
     if (auto denial = decide_fields(shared_->setup->policy, head)) decision = *std::move(denial);
   }
   if (decision.action == Action::deny) co_return co_await refuse(&request, std::move(decision), false);
+  if (decision.action == Action::answer_ok && ++shared_->presences > kMaxPresences) {
+    decision = deny("presence");
+    co_return co_await refuse(&request, std::move(decision), false);
+  }
   if (decision.action == Action::answer_ok) {
     bool keep_alive = head.keep_alive && head.framing == Framing::none;
     record(&request, decision.rule, 200);
@@ -170,11 +178,16 @@ asio::awaitable<Session::Next> Session::serve_relayed(Request* request) {
   }
   request->body = std::string();
   Decision decision = std::move(verdict.decision);
+  // Numbers can be longer as we write them.
+  const bool fits = verdict.body.size() <= kMaxBodyBytes && request->lease.resize(verdict.body.size());
+  if (decision.action != Action::deny && !fits) decision = deny("http: body too large", {}, 413);
   if (decision.action != Action::deny) {
     decision = decide_spending(shared_->setup->policy, shared_->spent, shared_->in_flight);
   }
   if (decision.action == Action::deny)
     co_return co_await refuse(request, std::move(decision), request->head.keep_alive);
+  request->body_bytes = verdict.body.size();
+  request->max_output = verdict.max_output;
   ++shared_->spent.requests;
   ++shared_->in_flight;
   co_return co_await exchange(request, std::move(verdict.body), verdict.max_tokens_lowered);
@@ -264,12 +277,9 @@ asio::awaitable<void> Session::watch(std::shared_ptr<Watch> watch) {
 
 asio::awaitable<Session::Next> Session::exchange(Request* request, std::string body, bool lowered) {
   TokenStore::Handle credential = co_await shared_->tokens->current();
-  // Routes, flags and bodies were decided for one kind: the user's login may have become another account.
-  const bool fits = credential && credential->kind == shared_->setup->policy.credential_kind;
-  if (!fits) {
+  if (!credential) {
     --shared_->in_flight;
-    const char* rule = credential ? "login changed" : "login expired";
-    co_return co_await refuse(request, deny(rule), request->head.keep_alive);
+    co_return co_await refuse(request, deny("login expired"), request->head.keep_alive);
   }
   RelayRequest relayed{request->route.target,
                        vendor_fields(shared_->setup->policy, request->head),
@@ -315,8 +325,17 @@ void Session::account(Request* request, const Exchange& exchange) {
   event.cache_write_tokens = exchange.usage.cache_write;
   const auto& price = shared_->setup->policy.price;
   if (price.has_value()) event.cost_micros = cost_micros(*price, exchange.usage);
-  shared_->spent.tokens += event.input_tokens + event.output_tokens;
-  shared_->spent.cost_micros += event.cost_micros;
+  // Left by the box, or ended without a word on it: then the budgets are charged with the most that it can
+  // have been.
+  const bool left = exchange.failure == VendorFailure::cancelled && exchange.asked && exchange.status < 400;
+  const bool silent = exchange.complete && exchange.status < 300;
+  if ((left || silent) && !exchange.usage_is_final) {
+    const TokenUsage more = unheard(exchange.usage, request->body_bytes, request->max_output);
+    event.uncounted_tokens = more.input + more.output;
+    if (price.has_value()) event.uncounted_micros = cost_micros(*price, more);
+  }
+  shared_->spent.tokens += event.input_tokens + event.output_tokens + event.uncounted_tokens;
+  shared_->spent.cost_micros += event.cost_micros + event.uncounted_micros;
 }
 
 asio::awaitable<Session::Next> Session::close_exchange(Request* request, const Exchange* exchange,

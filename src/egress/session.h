@@ -35,6 +35,7 @@ struct Shared {
   std::function<void(const GatewayEvent&)> record;
   std::unique_ptr<TokenStore> tokens;
   CaptureFile capture;
+  std::uint64_t presences = 0;  // answered by the gateway itself
   Spent spent;
   std::size_t in_flight = 0;   // requests at the vendor
   std::size_t body_bytes = 0;  // of request bodies in memory

@@ -36,7 +36,7 @@ Result<VendorCredential> receive_first_credential(int broker) {
 }
 
 TokenStore::TokenStore(asio::io_context* context, VendorCredential first)
-    : newest_(std::make_shared<VendorCredential>(std::move(first))), broker_(*context), waiters_(*context) {}
+    : newest_(std::make_shared<VendorCredential>(std::move(first))), broker_(*context), context_(context) {}
 
 Result<std::unique_ptr<TokenStore>> TokenStore::create(asio::io_context* context, VendorCredential first,
                                                        UniqueFd broker) {
@@ -59,7 +59,12 @@ void TokenStore::receive() {
   if (!message || message->closed) return close();  // what we have is what there is
   auto grant = decode_grant(message->bytes);
   wipe_string(&message->bytes);
-  if (grant && grant->credential.has_value()) {
+  const bool usable = grant && grant->credential.has_value();
+  // The user may have logged in as somebody else meanwhile: an attempt stays with the account that it began
+  // with.
+  const bool same = usable && grant->credential->kind == newest_->kind &&
+                    grant->credential->account_id == newest_->account_id;
+  if (same) {
     newest_ = std::make_shared<VendorCredential>(*std::move(grant->credential));
   } else {
     next_ask_ = Clock::now() + kAskAgain;
@@ -70,7 +75,7 @@ void TokenStore::receive() {
 
 void TokenStore::settle() {
   pending_ = false;
-  waiters_.cancel();
+  for (asio::steady_timer* waiter : waiters_) waiter->cancel();
 }
 
 void TokenStore::close() {
@@ -101,8 +106,10 @@ asio::awaitable<TokenStore::Handle> TokenStore::current() {
   const auto end = Clock::now() + kRenewalLimit;
   while (pending_ && (left_ms() < kUsableMs || rejected_seq_ == newest_->seq) && Clock::now() < end) {
     error_code ignored;
-    waiters_.expires_at(end);
-    co_await waiters_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    asio::steady_timer waiter(*context_, end);
+    waiters_.insert(&waiter);
+    co_await waiter.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    waiters_.erase(&waiter);
   }
   co_return left_ms() > 0 ? newest_ : nullptr;
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <set>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -34,6 +35,7 @@ class TokenStore {
 
   // The newest one. Asks for a newer one ahead of its end, and waits for it when there is hardly any time
   // left or the vendor has rejected the one we have. Null: it has expired and the broker has nothing better.
+  // It is always of the kind and the account of the first one: what the broker has of another is not taken.
   boost::asio::awaitable<Handle> current();
   // The vendor answered 401 to the credential of this number. Asked once for each.
   void rejected(std::uint64_t seq);
@@ -49,8 +51,9 @@ class TokenStore {
 
   Handle newest_;
   boost::asio::posix::stream_descriptor broker_;
-  boost::asio::steady_timer waiters_;  // cancelled whenever an answer has come
-  bool pending_ = false;               // an answer of the broker is due
+  boost::asio::io_context* context_;
+  std::set<boost::asio::steady_timer*> waiters_;  // each one's own, cancelled whenever an answer has come
+  bool pending_ = false;                          // an answer of the broker is due
   std::uint64_t rejected_seq_ = 0;
   std::chrono::steady_clock::time_point next_ask_{};
 };

@@ -156,6 +156,8 @@ asio::awaitable<void> Tunnel::pump(Side from) {
     std::size_t n =
         co_await in.async_read_some(asio::buffer(block), asio::redirect_error(asio::use_awaitable, ec));
     if (ec) break;
+    // One request was judged: what else comes on this connection goes nowhere. The server was told to close.
+    if (from == Side::box && decision_.destination->plain) continue;
     failed = !count(from, n);
     if (failed) break;
     in.expires_after(idle);

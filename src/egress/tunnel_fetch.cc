@@ -24,7 +24,7 @@ std::string plain_head(const RequestHead& head, const TunnelDecision& decision) 
   out += "\r\nconnection: close\r\n";
   for (const HeaderField& field : head.fields) {
     const bool dropped = field.name == "host" || field.name == "connection" || field.name == "keep-alive" ||
-                         field.name == "te" || starts_with(field.name, "proxy-");
+                         field.name == "te" || field.name == "upgrade" || starts_with(field.name, "proxy-");
     const bool credential = field.name == "authorization" || field.name == "cookie";
     const bool replaced = credential && !to.credential.empty();
     if (!dropped && !replaced) out += fmt::format("{}: {}\r\n", field.name, field.value);

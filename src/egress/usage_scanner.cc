@@ -13,6 +13,8 @@ using contract::Json;
 // The last event of OpenAI repeats the whole answer, and what was asked.
 constexpr std::size_t kMaxLine = 4U << 20U;
 constexpr std::size_t kMaxAnswer = 4U << 20U;
+// What was asked is repeated in what is answered, and it may be nested as deep as a body may (body_policy.h).
+constexpr std::size_t kMaxDepth = 128;
 // No answer has more; what is larger is nonsense and would only overflow sums.
 constexpr std::uint64_t kMaxTokens = 1ULL << 40U;
 
@@ -27,16 +29,18 @@ std::uint64_t count_of(const Json& usage, const char* key) {
 struct Holder {
   const char* event;
   const char* key;
+  bool final;
 };
-constexpr Holder kHolders[] = {{"message_start", "message"},
-                               {"response.completed", "response"},
-                               {"response.incomplete", "response"},
-                               {"response.failed", "response"}};
+constexpr Holder kHolders[] = {{"message_start", "message", false},
+                               {"response.completed", "response", true},
+                               {"response.incomplete", "response", true},
+                               {"response.failed", "response", true}};
 
-// The counts are cumulative and not every event has all of them: a missing one keeps what was known.
-void take(const Json& holder, TokenUsage* into) {
+// The counts are cumulative and not every event has all of them: a missing one keeps what was known. False:
+// there are none.
+bool take(const Json& holder, TokenUsage* into) {
   auto usage = holder.find("usage");
-  if (usage == holder.end() || !usage->is_object()) return;
+  if (usage == holder.end() || !usage->is_object()) return false;
   const std::uint64_t written = count_of(*usage, "cache_creation_input_tokens");
   const std::uint64_t read = count_of(*usage, "cache_read_input_tokens");
   const auto raise = [](std::uint64_t* known, std::uint64_t count) { *known = std::max(*known, count); };
@@ -45,8 +49,9 @@ void take(const Json& holder, TokenUsage* into) {
   raise(&into->cache_read, read);
   raise(&into->cache_write, written);
   auto kinds = usage->find("cache_creation");
-  if (kinds == usage->end() || !kinds->is_object()) return;
+  if (kinds == usage->end() || !kinds->is_object()) return true;
   raise(&into->cache_write_1h, count_of(*kinds, "ephemeral_1h_input_tokens"));
+  return true;
 }
 
 }  // namespace
@@ -95,14 +100,15 @@ void UsageScanner::end_line() {
   // Most lines are content; only a few events have counts.
   bool counts = !overlong_ && starts_with(line, "data:") && line.find("\"usage\"") != std::string_view::npos;
   if (counts) {
-    auto event = contract::parse_json_lenient(trim(line.substr(5)), kMaxLine);
+    auto event = contract::parse_json_lenient(trim(line.substr(5)), kMaxLine, kMaxDepth);
     if (event && event->is_object()) {
       const Json type = event->value("type", Json());
-      if (type == "message_delta") take(*event, &usage_);
+      if (type == "message_delta" && take(*event, &usage_)) final_ = true;
       for (const Holder& holder : kHolders) {
         if (type != holder.event) continue;
         auto inner = event->find(holder.key);
-        if (inner != event->end() && inner->is_object()) take(*inner, &usage_);
+        if (inner == event->end() || !inner->is_object()) continue;
+        if (take(*inner, &usage_) && holder.final) final_ = true;
       }
     }
   }
@@ -112,8 +118,8 @@ void UsageScanner::end_line() {
 
 void UsageScanner::finish() {
   if (form_ != Form::json || overlong_) return;
-  auto answer = contract::parse_json_lenient(pending_, kMaxAnswer);
-  if (answer && answer->is_object()) take(*answer, &usage_);
+  auto answer = contract::parse_json_lenient(pending_, kMaxAnswer, kMaxDepth);
+  if (answer && answer->is_object()) final_ = take(*answer, &usage_);
 }
 
 }  // namespace cofferdam::egress

@@ -28,6 +28,8 @@ class UsageScanner {
   // After the last byte: an answer in one piece is read now.
   void finish();
   const TokenUsage& usage() const { return usage_; }
+  // Whether the vendor has said its last word on it: without, more may have been used than is known.
+  bool is_final() const { return final_; }
 
  private:
   void feed_lines(std::string_view bytes);
@@ -36,6 +38,7 @@ class UsageScanner {
   std::string pending_;    // of the current line, or of the whole JSON answer
   bool overlong_ = false;  // the rest of this line (or answer) is skipped
   TokenUsage usage_;
+  bool final_ = false;
 };
 
 }  // namespace cofferdam::egress

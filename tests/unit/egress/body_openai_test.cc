@@ -54,6 +54,8 @@ TEST(OpenAiBody, DeniesToolsThatTheVendorRuns) {
       {R"("tools":[{"type":"namespace","tools":[{"type":"namespace","tools":[{"type":"mcp"}]}]}])",
        "server-side tool", "$.tools[0].tools[0].tools[0].type"},
       {R"("tools":[{"type":"tool_search","execution":"server"}])", "value", "$.tools[0].execution"},
+      {R"("tools":[{"type":"tool_search"}])", "missing key", "$.tools[0].execution"},
+      {input(R"({"type":"tool_search_call","arguments":{}})"), "missing key", "$.input[0].execution"},
       {input(R"({"type":"additional_tools","tools":[{"type":"web_search"}]})"), "server-side tool",
        "$.input[0].tools[0].type"},
       {input(R"({"type":"tool_search_output","tools":[{"type":"mcp"}]})"), "server-side tool",

@@ -25,8 +25,9 @@ class ConfineTest : public GatewayTest {
 };
 
 TEST_F(ConfineTest, NothingCanBeOpenedStartedOrReached) {
-  for (const char* name : {"open-read", "open-self", "create", "stat", "unix", "netlink", "udp", "clone",
-                           "executable-memory", "memfd", "kill", "dumpable"}) {
+  for (const char* name :
+       {"open-read", "open-self", "create", "stat", "unix", "netlink", "udp", "clone", "executable-memory",
+        "memfd", "kill", "dumpable", "fast-open", "fast-open-message"}) {
     EXPECT_EQ(run(std::string("probe-") + name), "probe: EPERM") << name;
     EXPECT_EQ(run(std::string("control-") + name), "probe: possible") << name;
   }

@@ -125,6 +125,34 @@ TEST_F(BudgetTest, ARejectedTokenIsReplacedOnce) {
   EXPECT_EQ(ask(), 200);
 }
 
+// The user has logged in as somebody else meanwhile: the attempt stays with the account that it began with.
+TEST_F(BudgetTest, AnotherAccountsTokenIsNotTaken) {
+  policy_.vendor = contract::Vendor::openai;
+  policy_.credential_kind = CredentialKind::chatgpt;
+  credential_.account_id = "first";
+  start_vendor([](const VendorRequest& request, VendorConnection* out) {
+    const bool first = request.head.find("chatgpt-account-id: first\r\n") != std::string::npos;
+    out->write(first ? "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n{}" : json_answer("{}"));
+  });
+  start_gateway();
+  const auto responses = [this] {
+    BoxClient box = client();
+    box.send(post("/v1/responses", R"({"model":"claude-test-1","input":"hi"})"));
+    return status_of(box.read_answer());
+  };
+  EXPECT_EQ(responses(), 401);
+  ASSERT_TRUE(receive_message(broker_.get(), 256));
+  VendorCredential other;
+  other.kind = CredentialKind::chatgpt;
+  other.account_id = "second";
+  other.token = Secret("sk-new");
+  other.seq = 2;
+  ASSERT_TRUE(send_message(broker_.get(), encode_grant(other).view()));
+  EXPECT_EQ(responses(), 401);
+  for (const VendorRequest& seen : vendor_->requests())
+    EXPECT_EQ(seen.head.find("sk-new"), std::string::npos);
+}
+
 TEST_F(BudgetTest, AnExpiredTokenIsNotSent) {
   credential_.expires_at_ms = now().ms - 1;
   start_vendor(answer_plainly);

@@ -92,6 +92,11 @@ TEST(DecideFields, FlagsAndVersionAreTheOnesOfThePinnedClis) {
   EXPECT_TRUE(decide_fields(kCodex, head_with({{"x-codex-beta-features", "more"}})).has_value());
   auto fetch = head_with({{"anthropic-beta", "web-fetch-2025-09-10"}});
   EXPECT_TRUE(decide_fields(kKey, fetch).has_value());
+  auto context = head_with({{"anthropic-beta", "context-1m-2025-08-07"}});
+  EXPECT_TRUE(decide_fields(kKey, context).has_value());
+  GatewayPolicy long_context = kKey;
+  long_context.models = {"claude-x[1m]"};
+  EXPECT_FALSE(decide_fields(long_context, context).has_value());
   GatewayPolicy opted_in = kKey;
   opted_in.vendor_tools = {"web_fetch_20250910"};
   EXPECT_FALSE(decide_fields(opted_in, fetch).has_value());

@@ -47,6 +47,30 @@ int connect_to(std::uint16_t port) {
   return result == ECONNREFUSED ? 0 : result;
 }
 
+// The way past connect(2): tcp(7), MSG_FASTOPEN.
+int fast_open_to(std::uint16_t port, bool by_message) {
+  int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+  address.sin_port = ::htons(port);
+  void* raw = &address;
+  char byte = 'x';
+  iovec piece{&byte, 1};
+  msghdr message{};
+  message.msg_name = raw;
+  message.msg_namelen = sizeof address;
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  const int flags = MSG_FASTOPEN | MSG_NOSIGNAL;
+  long sent = by_message ? ::sendmsg(fd, &message, flags)
+                         : ::sendto(fd, &byte, 1, flags, static_cast<sockaddr*>(raw), sizeof address);
+  int result = outcome(sent);
+  ::close(fd);
+  return result == ECONNREFUSED ? 0 : result;
+}
+
 int execute() {
   const char* argv[] = {"/bin/true", nullptr};
   ::execve("/bin/true", const_cast<char* const*>(argv), nullptr);  // NOLINT
@@ -82,6 +106,8 @@ const std::map<std::string, std::function<int()>>& probes() {
       {"udp", [] { return socket_of(AF_INET, SOCK_DGRAM, 0); }},
       {"tcp", [] { return socket_of(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, IPPROTO_TCP); }},
       {"other-port", [] { return connect_to(1); }},
+      {"fast-open", [] { return fast_open_to(1, false); }},
+      {"fast-open-message", [] { return fast_open_to(1, true); }},
       {"clone", clone_once},
       {"executable-memory", map_executable},
       {"memfd", [] { return outcome(::memfd_create("x", MFD_CLOEXEC)); }},

@@ -1,5 +1,8 @@
 // The allow-list mode over the wire, with two TLS servers: the listed one and the decoy (attacks.md D4, D7).
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <openssl/ssl.h>
+#include <sys/socket.h>
 
 #include "base/file.h"
 #include "base/io.h"
@@ -127,6 +130,47 @@ TEST_F(TunnelTest, AnotherNameInsideClosesTheTunnel) {
   EXPECT_EQ(next_event().rule, "tunnel: not tls");
   EXPECT_EQ(dialled(), 0U);
   EXPECT_NE(ask("registry.test"), "");  // the control
+}
+
+// One request was judged; what else is sent on that connection reaches nobody.
+TEST_F(TunnelTest, APlainConnectionCarriesOneRequest) {
+  const UniqueFd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(server.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(server.get(), 4), 0);
+  ASSERT_EQ(::getsockname(server.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  destination_.port = ::ntohs(address.sin_port);
+  destination_.plain = true;
+  start();
+  BoxClient box(tunnel_port_);
+  const std::string host = authority(destination_.port);
+  box.send("GET http://" + host + "/first HTTP/1.1\r\nHost: " + host + "\r\nUpgrade: h2c\r\n\r\n");
+  const UniqueFd peer(::accept4(server.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  ASSERT_TRUE(peer.valid());
+  box.send("POST /upload HTTP/1.1\r\nHost: other.test\r\nContent-Length: 6\r\n\r\nsecret");
+  ::shutdown(box.descriptor(), SHUT_WR);
+  std::string seen;
+  char buffer[4096];
+  constexpr std::string_view answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi";
+  while (seen.find("\r\n\r\n") == std::string::npos) {
+    const ssize_t n = ::recv(peer.get(), buffer, sizeof buffer, 0);
+    ASSERT_GT(n, 0);
+    seen.append(buffer, static_cast<std::size_t>(n));
+  }
+  ASSERT_EQ(::send(peer.get(), answer.data(), answer.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(answer.size()));
+  ::shutdown(peer.get(), SHUT_WR);
+  EXPECT_NE(box.read_to_end().find("hi"), std::string::npos);
+  for (ssize_t n = ::recv(peer.get(), buffer, sizeof buffer, 0); n > 0;
+       n = ::recv(peer.get(), buffer, sizeof buffer, 0)) {
+    seen.append(buffer, static_cast<std::size_t>(n));
+  }
+  EXPECT_EQ(seen.rfind("GET /first HTTP/1.1\r\n", 0), 0U) << seen;
+  EXPECT_EQ(seen.find("secret"), std::string::npos);
+  EXPECT_EQ(seen.find("h2c"), std::string::npos);
 }
 
 TEST_F(TunnelTest, AnAddressOutsideTheRangesIsRefused) {
