@@ -1,5 +1,6 @@
 #include "agent/launch.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include "agent/claude.h"
@@ -49,9 +50,10 @@ Status check_installed(const Launch& launch, const std::string& name,
                        const std::vector<std::string>& programs, const std::string& agents_dir) {
   for (const std::string& program : programs) {
     if (is_executable(launch.agent_dir + "/" + program)) continue;
-    return make_error(Code::missing_tool,
-                      name + " " + launch.version + " is not installed in " + agents_dir + ": no " + program,
-                      "run ./quickstart, or `npm ci --ignore-scripts` in the agents folder");
+    return make_error(
+        Code::missing_tool,
+        fmt::format("{} {} is not installed in {}: no {}", name, launch.version, agents_dir, program),
+        "run ./quickstart, or `npm ci --ignore-scripts` in the agents folder");
   }
   return {};
 }

@@ -41,6 +41,7 @@ Error decode_start_error(const Json& json, const std::string& what) {
   error.what = in.text("error", {1, kMaxFirstLine});
   error.hint = in.text("hint", {0, kMaxFirstLine});
   std::vector<std::string> names;
+  names.reserve(kCodes.size());
   for (Code code : kCodes) names.emplace_back(code_name(code));
   error.code = kCodes.at(in.choice("code", names));
   in.finish();

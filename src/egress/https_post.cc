@@ -96,7 +96,7 @@ Result<PostAnswer> https_post(const std::string& url, const PostWay& way, const 
            std::optional<Result<PostAnswer>>* out) -> asio::awaitable<void> {
           out->emplace(co_await exchange(to, over, *bytes));
         }(upstream.get(), &call, &request, &answer),
-        [](std::exception_ptr problem) {
+        [](const std::exception_ptr& problem) {
           if (problem) std::rethrow_exception(problem);
         });
     context.run_for(kLimit);

@@ -188,7 +188,7 @@ asio::awaitable<void> Tunnel::carry() {
       [](std::shared_ptr<Tunnel> self) -> asio::awaitable<void> {
         co_await self->pump(Side::outside);
       }(shared_from_this()),
-      [](std::exception_ptr failure) {
+      [](const std::exception_ptr& failure) {
         if (failure) std::rethrow_exception(failure);
       });
   co_await pump(Side::box);
@@ -303,7 +303,7 @@ void TunnelHub::serve(asio::ip::tcp::socket socket) {
   asio::co_spawn(
       *context_,
       [](std::shared_ptr<Tunnel> running) -> asio::awaitable<void> { co_await running->run(); }(tunnel),
-      [](std::exception_ptr failure) {
+      [](const std::exception_ptr& failure) {
         if (failure) std::rethrow_exception(failure);
       });
 }
