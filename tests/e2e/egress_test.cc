@@ -162,21 +162,21 @@ def udp(address):
 def named(name):
     try: socket.getaddrinfo(name, 443); return 'resolved'
     except OSError: return 'unknown'
-out['ports'] = [p for p in range(1, 65536) if tcp(('127.0.0.1', p)) == 0]
+out['ports'] = [p for p in PORTS if tcp(('127.0.0.1', p)) == 0]
 out['v6'] = tcp(('2001:db8::1', 443), socket.AF_INET6)
 out['v4'] = tcp(('192.0.2.1', 443))
 out['dns'] = udp(('192.0.2.1', 53))
 out['name'] = named('c2VjcmV0.attacker.test')
 )";
-  const Json out = in_the_box("ports", acts + "out['mine'] = port\n");
+  const Json out = in_the_box("ports", "PORTS = range(1, 65536)\n" + acts + "out['mine'] = port\n");
   EXPECT_EQ(out["ports"], Json::array({out["mine"]}));
   EXPECT_EQ(out["v6"], ENETUNREACH);
   EXPECT_EQ(out["v4"], ENETUNREACH);
   EXPECT_EQ(out["dns"], ENETUNREACH);
   EXPECT_EQ(out["name"], "unknown");
   EXPECT_EQ(decoy_hits(), 0);
-  const Captured control = without_a_box("import socket, json\nout = {}\nport = 0\n" + acts + "print(" +
-                                         decoy_port_ + " in out['ports'])");
+  const Captured control = without_a_box("import socket, json\nout = {}\nport = 0\nPORTS = [" + decoy_port_ +
+                                         "]\n" + acts + "print(" + decoy_port_ + " in out['ports'])");
   EXPECT_NE(control.out.find("True"), std::string::npos) << control.err;
   EXPECT_GE(decoy_hits(), 1);
 }
