@@ -302,13 +302,6 @@ class TomlReader {
   std::optional<Error> error_;
 };
 
-bool is_port(std::string_view text) {
-  if (text.empty() || text.size() > 5 || !only_of(text, kDigits) || text[0] == '0') return false;
-  int port = 0;
-  for (char digit : text) port = port * 10 + (digit - '0');
-  return port <= 65'535;
-}
-
 bool is_host(std::string_view text) {
   if (text.empty() || text.size() > 253) return false;
   if (text.front() == '[') {  // an IPv6 address; what exactly it may be, the resolver says
@@ -319,29 +312,19 @@ bool is_host(std::string_view text) {
   return only_of(text, std::string(kLetters) + std::string(kDigits) + ".-");
 }
 
-// "/part[/part]" of plain characters: what two servers could read differently is none.
-bool is_prefix(std::string_view path) {
-  if (path.size() > 256) return false;
-  for (const std::string& part : split(path.substr(1), '/')) {
-    if (part.empty() || part == "." || part == "..") return false;
-    if (!only_of(part, std::string(kLetters) + std::string(kDigits) + "._~-")) return false;
-  }
-  return path.size() > 1 && path.back() != '/';
-}
-
 // "https://host[:port][/prefix]" and nothing behind it: user and query would be sent or dropped unseen.
 bool is_upstream(std::string_view text) {
   constexpr std::string_view kScheme = "https://";
   if (!starts_with(text, kScheme)) return false;
   text.remove_prefix(kScheme.size());
   if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
-    if (!is_prefix(text.substr(slash))) return false;
+    if (!is_url_prefix(text.substr(slash))) return false;
     text = text.substr(0, slash);
   }
   const std::size_t bracket = text.find(']');
   const std::size_t colon = text.find(':', bracket == std::string_view::npos ? 0 : bracket);
   if (colon == std::string_view::npos) return is_host(text);
-  return is_host(text.substr(0, colon)) && is_port(text.substr(colon + 1));
+  return is_host(text.substr(0, colon)) && parse_port(text.substr(colon + 1)).has_value();
 }
 
 // "http://host:port" of a proxy that is asked to CONNECT; a password would stand in the file, so there is
@@ -352,7 +335,8 @@ bool is_proxy_or_empty(std::string_view text) {
   if (!starts_with(text, kScheme)) return false;
   text.remove_prefix(kScheme.size());
   const std::size_t colon = text.rfind(':');
-  return colon != std::string_view::npos && is_host(text.substr(0, colon)) && is_port(text.substr(colon + 1));
+  return colon != std::string_view::npos && is_host(text.substr(0, colon)) &&
+         parse_port(text.substr(colon + 1)).has_value();
 }
 
 // As an upstream, with a path of unreserved characters (RFC 3986) and no query.

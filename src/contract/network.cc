@@ -26,6 +26,16 @@ std::optional<std::uint16_t> parse_port(std::string_view digits) {
   return static_cast<std::uint16_t>(port);
 }
 
+bool is_url_prefix(std::string_view path) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~-";
+  if (path.size() > 256 || path.size() < 2 || path.front() != '/' || path.back() == '/') return false;
+  for (const std::string& part : split(path.substr(1), '/')) {
+    if (part.empty() || part == "." || part == "..") return false;
+    if (part.find_first_not_of(kPlain) != std::string::npos) return false;
+  }
+  return true;
+}
+
 // RFC 1123 names in lower case. A last label that is a number would be an address in a spelling of its own
 // ("2130706433", "127.1", "0x7f000001"): resolvers disagree on those, so they are nobody's name.
 bool is_host_name(std::string_view host) {

@@ -11,6 +11,9 @@ namespace cofferdam::contract {
 
 // 1 to 65535 in digits, without a leading zero.
 std::optional<std::uint16_t> parse_port(std::string_view digits);
+// "/part[/part]" of unreserved characters (RFC 3986), at most 256 bytes: nothing that two servers could read
+// differently.
+bool is_url_prefix(std::string_view path);
 // RFC 1123 names in lower case, and no spelling of an address.
 bool is_host_name(std::string_view host);
 // The bytes of a dotted quad or an IPv6 address without zone; nullopt for everything else, so also for names.

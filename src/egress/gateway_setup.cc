@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "contract/json.h"
-#include "egress/address.h"
 #include "egress/body_table.h"
 #include "egress/headers.h"
 #include "egress/policy.h"
@@ -99,24 +98,16 @@ Result<GatewayPolicy> decode_policy(std::string_view bytes) {
   return policy;
 }
 
-// A destination is named once, by a name, with ranges that mean something.
+// A destination is named once, and keeps the rules of the contract.
 Status check_destinations(const TransportPolicy& transport) {
   std::set<std::pair<std::string, std::uint16_t>> seen;
   for (const Destination& destination : transport.destinations) {
     const std::string shown = "the destination \"" + printable(destination.host, 200) + "\"";
-    if (!is_host_name(destination.host)) {
-      return make_error(Code::config, shown + " is not a host name in lower case",
-                        "addresses cannot be named");
+    if (auto found = contract::find_problem(destination)) {
+      return make_error(Code::config, shown + ": " + found->key + " " + found->problem);
     }
     if (!seen.emplace(destination.host, destination.port).second) {
       return make_error(Code::config, shown + " is named twice with the same port");
-    }
-    if (destination.plain && !destination.credential.empty()) {
-      return make_error(Code::config, shown + " would get its credential without TLS");
-    }
-    for (const std::string& range : destination.addresses) {
-      if (parse_range(range).has_value()) continue;
-      return make_error(Code::config, shown + " has a range that is none: " + printable(range, 100));
     }
   }
   return {};

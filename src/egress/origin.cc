@@ -25,17 +25,6 @@ Error malformed(const Form& form, std::string_view url) {
       "name a host in lower case or an address, without user or query");
 }
 
-// Plain parts only: nothing that two servers could read differently.
-bool is_prefix(std::string_view path) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._~-";
-  if (path.size() > 256 || path.size() < 2 || path.back() == '/') return false;
-  for (const std::string& part : split(path.substr(1), '/')) {
-    if (part.empty() || part == "." || part == "..") return false;
-    if (part.find_first_not_of(kPlain) != std::string::npos) return false;
-  }
-  return true;
-}
-
 // A port of 0 stands for none.
 Result<Origin> parse_url(const Form& form, std::string_view url) {
   if (!starts_with(url, form.scheme)) return malformed(form, url);
@@ -45,7 +34,7 @@ Result<Origin> parse_url(const Form& form, std::string_view url) {
   if (std::size_t slash = rest.find('/'); slash != std::string_view::npos) {
     origin.prefix = std::string(rest.substr(slash));
     rest = rest.substr(0, slash);
-    if (!is_prefix(origin.prefix)) return malformed(form, url);
+    if (!contract::is_url_prefix(origin.prefix)) return malformed(form, url);
   }
   bool bracketed = !rest.empty() && rest.front() == '[';
   std::size_t host_end = bracketed ? rest.find(']') : rest.find(':');

@@ -148,7 +148,7 @@ asio::awaitable<Session::Next> Session::serve_one() {
   }
   if (decision.action == Action::deny) co_return co_await refuse(&request, std::move(decision), false);
   if (decision.action == Action::answer_ok && ++shared_->presences > kMaxPresences) {
-    decision = deny("presence");
+    decision = deny(kPresenceRule);
     co_return co_await refuse(&request, std::move(decision), false);
   }
   if (decision.action == Action::answer_ok) {

@@ -2,10 +2,7 @@
 // events are read and counted: they are the proof that what was measured went through the policy.
 #include "egress/gateway.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,6 +13,7 @@
 #include "base/io.h"
 #include "bench/verbs.h"
 #include "egress/credential.h"
+#include "unit/egress/tls_vendor.h"
 
 namespace cofferdam::bench {
 namespace {
@@ -27,21 +25,6 @@ template <class T>
 T must(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().line());
   return std::move(*result);
-}
-
-UniqueFd listen_here(std::uint16_t* port) {
-  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
-  void* raw = &address;
-  socklen_t size = sizeof address;
-  if (::bind(fd.get(), static_cast<sockaddr*>(raw), size) != 0 || ::listen(fd.get(), kBacklog) != 0 ||
-      ::getsockname(fd.get(), static_cast<sockaddr*>(raw), &size) != 0) {
-    throw std::runtime_error("cannot listen");
-  }
-  *port = ::ntohs(address.sin_port);
-  return fd;
 }
 
 egress::GatewayPolicy policy_from(const Options& options) {
@@ -105,7 +88,7 @@ int gateway_main(const Options& options) {
   Status sent = send_message(broker.ours.get(), egress::encode_grant(credential).view());
   if (!sent) throw std::runtime_error(sent.error().line());
   std::uint16_t port = 0;
-  UniqueFd listener = listen_here(&port);
+  UniqueFd listener = egress::testing::listen_on_loopback(&port, kBacklog);
   egress::Gateway gateway =
       must(egress::Gateway::start(options.text("program"), policy_from(options),
                                   egress::GatewayEnds{std::move(broker.theirs), std::move(listener)}));

@@ -14,15 +14,6 @@ constexpr const char* kAsk = "{\"turns\": [{\"blocks\": [{\"text\": \"It says he
 
 class Credentials : public EndToEnd {
  protected:
-  // The headers of every request to the messages route.
-  std::vector<Json> messages() const {
-    std::vector<Json> found;
-    for (const std::string& line : standin().requests()) {
-      auto json = contract::parse_json_lenient(line, 64U << 20U, 256);
-      if (json && json->value("target", "").find("/v1/messages") == 0) found.push_back((*json)["headers"]);
-    }
-    return found;
-  }
   RunOutcome run(std::vector<std::string> args) {
     args.insert(args.begin() + 1, {"--json", "--config", world().config(), "--model", "claude-sonnet-5"});
     return world().cofferdam(args);
@@ -33,9 +24,10 @@ class Credentials : public EndToEnd {
                 "/bin/sh", "-c", "env > environment"});
   }
   void expect_login_at_the_vendor() {
-    auto seen = messages();
+    const std::vector<Json> seen = asked("/v1/messages");
     ASSERT_FALSE(seen.empty());
-    for (const Json& headers : seen) {
+    for (const Json& request : seen) {
+      const Json& headers = request["headers"];
       EXPECT_EQ(headers.value("authorization", ""), std::string("Bearer ") + kTestLogin);
       EXPECT_FALSE(headers.contains("x-api-key"));
       EXPECT_NE(headers.value("anthropic-beta", "").find("oauth-2025-04-20"), std::string::npos);

@@ -1,15 +1,15 @@
 // What a program in the box cannot do. Every denial has its control: the same act, outside the box or in an
 // allowed place, works in the same test.
-#include <arpa/inet.h>
 #include <fmt/core.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "e2e/fixture.h"
+#include "unit/egress/tls_vendor.h"
 
 namespace cofferdam::test {
 namespace {
@@ -27,16 +27,10 @@ TEST_P(Denial, UsersHomeIsAbsent) {
 }
 
 TEST_P(Denial, NoAddressIsReachable) {
-  UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(::listen(listener.get(), 8), 0);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  const std::string act =
-      fmt::format("bash -c 'exec 3<> /dev/tcp/127.0.0.1/{} && echo connected'", ntohs(address.sin_port));
+  std::uint16_t port = 0;
+  const UniqueFd listener = egress::testing::listen_on_loopback(&port);
+  ASSERT_TRUE(set_nonblocking(listener.get(), true).has_value());
+  const std::string act = fmt::format("bash -c 'exec 3<> /dev/tcp/127.0.0.1/{} && echo connected'", port);
 
   RunOutcome inside =
       run_script(act + "; bash -c 'exec 3<> /dev/tcp/192.0.2.1/443' 2>&1; getent hosts example.com; true");

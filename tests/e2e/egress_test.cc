@@ -1,18 +1,18 @@
 // A hostile program in the box against the only way out, with the stand-in's requests and a decoy server's
 // connections as witness (attacks.md D1-D6, D10, D11, D14-D17, D22, E6, E10, F32). The decoy listens on the
 // host's loopback, where the gateway itself could reach it.
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 
 #include <limits>
 
 #include "base/file.h"
+#include "base/io.h"
 #include "base/text.h"
 #include "contract/json.h"
 #include "e2e/fixture.h"
 #include "e2e/running.h"
+#include "unit/egress/tls_vendor.h"
 
 namespace cofferdam::test {
 namespace {
@@ -36,15 +36,10 @@ class Egress : public EndToEnd {
   void SetUp() override {
     EndToEnd::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    decoy_ = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ASSERT_EQ(::bind(decoy_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    ASSERT_EQ(::listen(decoy_.get(), 64), 0);
-    socklen_t size = sizeof address;
-    ASSERT_EQ(::getsockname(decoy_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-    decoy_port_ = std::to_string(ntohs(address.sin_port));
+    std::uint16_t port = 0;
+    decoy_ = egress::testing::listen_on_loopback(&port);
+    ASSERT_TRUE(set_nonblocking(decoy_.get(), true).has_value());
+    decoy_port_ = std::to_string(port);
     use_standin(kScript);
   }
   // How often somebody has connected to the decoy since the last call.

@@ -36,8 +36,7 @@ void EndToEndWorld::use_standin(const std::string& script, const char* key, cons
   auto standin = Standin::start(world_->root() + "/standin", script, key);
   ASSERT_TRUE(standin) << standin.error().line();
   standin_.emplace(std::move(*standin));
-  const std::string place =
-      "upstream = \"" + standin_->url() + "\"\nca_bundle = \"" + standin_->ca_file() + "\"\n";
+  const std::string place = place_of(standin_->url());
   world_->write(world_->config(),
                 "[vendors.openai]\n" + place + "[vendors.anthropic]\n" + place + more_config);
   if (key == std::string_view(kTestKey)) {
@@ -46,9 +45,13 @@ void EndToEndWorld::use_standin(const std::string& script, const char* key, cons
   }
 }
 
+// What a vendor's table has to say to be played by the stand-in.
+std::string EndToEndWorld::place_of(const std::string& upstream) const {
+  return "upstream = \"" + upstream + "\"\nca_bundle = \"" + standin_->ca_file() + "\"\n";
+}
+
 void EndToEndWorld::write_config(const std::string& upstream, const std::string& more) const {
-  const std::string place =
-      "upstream = \"" + upstream + "\"\nca_bundle = \"" + standin_->ca_file() + "\"\n" + more;
+  const std::string place = place_of(upstream) + more;
   world_->write(world_->config(), "[vendors.anthropic]\n" + place + "[vendors.openai]\n" + place);
 }
 

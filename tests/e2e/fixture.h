@@ -29,6 +29,8 @@ class EndToEndWorld : public ::testing::Test {
   // stands behind the table of Anthropic.
   void use_standin(const std::string& script, const char* key = kTestKey,
                    const std::string& more_config = {});
+  // What names an upstream, and the stand-in's authority for it, in a vendor's table.
+  std::string place_of(const std::string& upstream) const;
   // Another upstream, with `more` in the table of either vendor.
   void write_config(const std::string& upstream, const std::string& more = {}) const;
   // The script of tests/standin/scripts.

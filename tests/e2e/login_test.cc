@@ -22,9 +22,8 @@ class Logins : public EndToEnd {
   void use_expired(const std::string& vendor) {
     const bool claude = vendor == "anthropic";
     use_standin(kScript, "nobody-has-this-key");
-    const std::string place = "upstream = \"" + standin().url() + "\"\nca_bundle = \"" + standin().ca_file() +
-                              "\"\ncredential = \"file\"\ncredential_file = \"" + login() +
-                              "\"\ntoken_url = \"" + standin().url() +
+    const std::string place = place_of(standin().url()) + "credential = \"file\"\ncredential_file = \"" +
+                              login() + "\"\ntoken_url = \"" + standin().url() +
                               (claude ? "/v1/oauth/token" : "/oauth/token") + "\"\n";
     world().write(world().config(), "[vendors." + vendor + "]\n" + place);
     const Json claude_file = {{"claudeAiOauth",

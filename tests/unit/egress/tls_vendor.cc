@@ -98,14 +98,14 @@ void VendorConnection::limit_writes(std::chrono::milliseconds limit) {
   ::setsockopt(::SSL_get_fd(ssl_), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-UniqueFd listen_on_loopback(std::uint16_t* port) {
+UniqueFd listen_on_loopback(std::uint16_t* port, int backlog) {
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
   void* raw = &address;
   socklen_t size = sizeof address;
-  if (::bind(fd.get(), static_cast<sockaddr*>(raw), size) != 0 || ::listen(fd.get(), 64) != 0 ||
+  if (::bind(fd.get(), static_cast<sockaddr*>(raw), size) != 0 || ::listen(fd.get(), backlog) != 0 ||
       ::getsockname(fd.get(), static_cast<sockaddr*>(raw), &size) != 0) {
     ::abort();
   }

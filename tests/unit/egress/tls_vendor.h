@@ -88,7 +88,7 @@ class TlsVendor {
 };
 
 // A listening socket on 127.0.0.1 and its port.
-UniqueFd listen_on_loopback(std::uint16_t* port);
+UniqueFd listen_on_loopback(std::uint16_t* port, int backlog = 64);
 
 // An answer with content-length.
 std::string json_answer(std::string_view body, std::string_view more_fields = {});

@@ -1,6 +1,4 @@
 // The allow-list mode over the wire, with two TLS servers: the listed one and the decoy (attacks.md D4, D7).
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
@@ -134,15 +132,7 @@ TEST_F(TunnelTest, AnotherNameInsideClosesTheTunnel) {
 
 // One request was judged; what else is sent on that connection reaches nobody.
 TEST_F(TunnelTest, APlainConnectionCarriesOneRequest) {
-  const UniqueFd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(::bind(server.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(::listen(server.get(), 4), 0);
-  ASSERT_EQ(::getsockname(server.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-  destination_.port = ::ntohs(address.sin_port);
+  const UniqueFd server = listen_on_loopback(&destination_.port);
   destination_.plain = true;
   start();
   BoxClient box(tunnel_port_);
