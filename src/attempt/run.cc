@@ -80,6 +80,14 @@ Result<std::optional<contract::ModelPrice>> find_price(const Host& host, const I
       fmt::format("set [prices.\"{}\"] in the configuration, or limit tokens instead", invocation->model));
 }
 
+Status check_version(const contract::AgentSpec& agent, const std::string& installed) {
+  if (!agent.version.has_value() || *agent.version == installed) return {};
+  return make_error(Code::denied,
+                    fmt::format("the invocation asks for {} {}, but {} is installed", agent.name,
+                                *agent.version, installed),
+                    "install that version, or change agent.version");
+}
+
 Result<Readied> ready(const Host& host, const Invocation& invocation) {
   if (invocation->backend != contract::Backend::native) {
     return make_error(Code::denied, "the docker backend is not in this version", "use --backend native");
@@ -87,6 +95,13 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   if (!invocation->commands.empty()) {
     return make_error(Code::denied, "approved commands are not in this version",
                       "leave them out; the agent may use its own shell inside the box");
+  }
+  if (invocation->answer_schema.has_value()) {
+    return make_error(Code::denied, "answer schemas are not in this version", "leave answer_schema out");
+  }
+  if (invocation->image.has_value()) {
+    return make_error(Code::denied, "pinned images are not in this version",
+                      "leave image out: the box gets the host's /usr, read-only");
   }
   Readied readied;
   TRY(readied.source, clone::open_source(invocation->clone.repository));
@@ -101,6 +116,7 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   TRY(readied.destinations, ready_destinations(host, invocation));
   if (!invocation->destinations.empty()) launch.proxy_port = kProxyPort;
   TRY(readied.launch, agent::plan_launch(launch));
+  TRY_VOID(check_version(invocation->agent, readied.launch.version));
   readied.boxes.init = host.init;
   if (::geteuid() == 0) readied.boxes.run_as = UserIds{host.config.box_uid, host.config.box_uid};
   return readied;
@@ -238,7 +254,7 @@ class Attempt {
     account_.result().controls = box_->controls();
     output_.out = std::move(out.read);
     output_.err = std::move(err.read);
-    output_.max_bytes = invocation_->limits.output_bytes;
+    output_.max_bytes = invocation_->limits.stdout_bytes;
     contract::Json missing = contract::Json::array();
     for (const contract::ControlFact& fact : box_->controls()) {
       if (!fact.enforced) missing.push_back(fact.name);

@@ -54,6 +54,11 @@ Result<contract::InvocationFields> request_fields(const RunOptions& options, con
   fields.agent = {options.agent, options.argv};
   fields.prompt = std::move(prompt);
   fields.deadlines = config.deadlines;
+  if (options.agent == "command") {
+    // Of a program nobody knows when it should speak.
+    fields.deadlines.first_output.reset();
+    fields.deadlines.idle.reset();
+  }
   if (options.deadline) {
     auto total = contract::parse_duration(*options.deadline);
     if (!total) return std::move(total).error().with("--deadline");

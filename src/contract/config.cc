@@ -20,6 +20,8 @@ namespace cofferdam::contract {
 namespace {
 
 constexpr std::size_t kMaxNames = 64;
+constexpr std::uint64_t kMaxAttempts = 100'000;
+constexpr std::uint64_t kMaxCapacityBytes = 1ULL << 60U;
 constexpr std::size_t kMaxConfigBytes = 1U << 20U;
 constexpr std::uint64_t kMaxVendorWaitMs = 24ULL * 3600U * 1000U;
 constexpr std::uint64_t kMaxAnswerBytes = 16ULL << 30U;
@@ -103,6 +105,15 @@ class TomlReader {
         return fail(node, name, fmt::format("must be from {} ms to {} ms", min_ms, max_ms));
       }
       *out = *parsed;
+    };
+  }
+  // "0s" means that there is none.
+  Handler maybe_duration(std::uint64_t max_ms, std::optional<std::chrono::milliseconds>* out) {
+    return [this, max_ms, out](const toml::node& node, const std::string& name) {
+      std::chrono::milliseconds value{-1};
+      duration(0, max_ms, &value)(node, name);
+      if (value.count() > 0) *out = value;
+      if (value.count() == 0) out->reset();
     };
   }
   Handler names(std::vector<std::string>* out, Check valid, const char* problem) {
@@ -426,6 +437,15 @@ Status check_repositories(const Config& config, const std::string& shown_path) {
   return {};
 }
 
+std::vector<TomlReader::Entry> deadline_entries(TomlReader* in, Deadlines* out) {
+  return {
+      {"total", in->duration(1, kMaxTotalMs, &out->total)},
+      {"grace", in->duration(0, kMaxGraceMs, &out->grace)},
+      {"first_output", in->maybe_duration(kMaxTotalMs, &out->first_output)},
+      {"idle", in->maybe_duration(kMaxTotalMs, &out->idle)},
+  };
+}
+
 void read_document(const toml::table& document, TomlReader* in, Config* out) {
   using Entry = TomlReader::Entry;
   std::vector<Entry> limits;
@@ -459,8 +479,17 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
           {"repositories", in->repositories(&out->repositories)},
           {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)}})},
           {"debug", in->nested({{"capture_bodies", in->boolean(&out->capture_bodies)}})},
-          {"deadlines", in->nested({{"total", in->duration(1, kMaxTotalMs, &out->deadlines.total)},
-                                    {"grace", in->duration(0, kMaxGraceMs, &out->deadlines.grace)}})},
+          {"capacity",
+           in->nested(
+               {{"attempts",
+                 in->integer(0, kMaxAttempts, [out](std::uint64_t n) { out->capacity_attempts = n; })},
+                {"memory_bytes", in->integer(0, kMaxCapacityBytes,
+                                             [out](std::uint64_t n) { out->capacity_memory_bytes = n; })}})},
+          {"cache",
+           in->nested({{"max_bytes", in->integer(0, kMaxCapacityBytes,
+                                                 [out](std::uint64_t n) { out->cache_max_bytes = n; })}})},
+          {"recovery", in->nested({{"keep_storage", in->duration(0, kMaxTotalMs, &out->keep_storage)}})},
+          {"deadlines", in->nested(deadline_entries(in, &out->deadlines))},
           {"limits", in->nested(limits)},
       });
 }

@@ -89,8 +89,18 @@ struct Config {
   std::uint32_t box_uid = 65533;
   // [debug] capture_bodies: requests and answers at the gateway are written to a file of the attempt's
   bool capture_bodies = false;
-  // [deadlines] total = "30m", grace = "5s"; [limits] with the keys of Limits
-  Deadlines deadlines;
+  // [capacity] attempts, memory_bytes: of all attempts of this state folder at a time, the latter over their
+  // limits.memory_bytes; 0: not bounded
+  std::uint64_t capacity_attempts = 64;
+  std::uint64_t capacity_memory_bytes = 0;
+  // [cache] max_bytes: what base packs that no attempt needs may take
+  std::uint64_t cache_max_bytes = 20ULL << 30U;
+  // [recovery] keep_storage: how long the storage of an attempt is kept when its supervisor has gone; 0s: not
+  std::chrono::milliseconds keep_storage = std::chrono::hours(1);
+  // [deadlines] total = "30m", grace = "5s", first_output, idle; the last two are for agents only, and 0s
+  // means that there is none. [limits] with the keys of Limits.
+  Deadlines deadlines{std::chrono::minutes(30), std::chrono::seconds(5), std::chrono::minutes(5),
+                      std::chrono::minutes(30)};
   Limits limits;
 };
 

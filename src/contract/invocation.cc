@@ -21,6 +21,8 @@ constexpr std::string_view kLowerAlnumDash = "abcdefghijklmnopqrstuvwxyz01234567
 constexpr std::string_view kContextName =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-";
 constexpr std::string_view kModel = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:/[]-";
+constexpr std::string_view kVersion = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
+constexpr const char* kSha256Problem = "must be 64 lower-case hexadecimal digits";
 constexpr std::size_t kMaxCommands = 64;
 // Linux takes at most 2 MiB of arguments and environment together under the usual stack limit: execve(2).
 constexpr std::size_t kMaxArgvBytes = 1U << 20U;
@@ -36,11 +38,13 @@ class Rules {
     clone();
     prompt();
     context();
+    answer_schema();
     commands();
     deadlines();
     limits();
     model();
     destinations();
+    image();
     if (fault_.failed()) return fault_.error();
     return {};
   }
@@ -86,6 +90,10 @@ class Rules {
     } else {
       require(agent.argv.empty(), "$.agent.argv", "is only for the agent \"command\"");
     }
+    if (agent.version.has_value()) {
+      require(agent.name != "command", "$.agent.version", "means nothing for the agent \"command\"");
+      require(is_version(*agent.version), "$.agent.version", "must be 1 to 64 of A-Z, a-z, 0-9 and . _ + -");
+    }
     require(vendor == Vendor::none || fields_.egress == vendor, "$.egress",
             fmt::format("must be \"{}\" for the agent \"{}\"", vendor_name(vendor), agent.name));
   }
@@ -117,7 +125,36 @@ class Rules {
     require(named, "$.context.name", "must be 1 to 128 of A-Z, a-z, 0-9 and . _ / -");
     require(context.version >= 1 && context.version <= kMaxJsonInteger, "$.context.version",
             fmt::format("must be an integer from 1 to {}", kMaxJsonInteger));
-    require(is_sha256(context.sha256), "$.context.sha256", "must be 64 lower-case hexadecimal digits");
+    require(is_sha256(context.sha256), "$.context.sha256", kSha256Problem);
+    context_files(context.files);
+  }
+
+  void context_files(const std::vector<ContextFile>& files) {
+    require(files.size() <= kMaxContextFiles, "$.context.files",
+            fmt::format("must have at most {} entries", kMaxContextFiles));
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < files.size() && !fault_.failed(); ++i) {
+      const std::string path = json_path("$.context.files", i);
+      require_text(files[i].path, path + ".path");
+      require(!files[i].path.empty() && files[i].path.size() <= kMaxPathBytes, path + ".path",
+              fmt::format("must have 1 to {} bytes", kMaxPathBytes));
+      require(seen.insert(files[i].path).second, path + ".path", "is the path of an earlier file too");
+      require(is_sha256(files[i].sha256), path + ".sha256", kSha256Problem);
+    }
+  }
+
+  void answer_schema() {
+    if (!fields_.answer_schema.has_value()) return;
+    require(fields_.agent.name != "command", "$.answer_schema", "means nothing for the agent \"command\"");
+    require(fields_.answer_schema->size() <= kMaxAnswerSchemaBytes, "$.answer_schema",
+            fmt::format("must have at most {} bytes in canonical form", kMaxAnswerSchemaBytes));
+  }
+
+  void image() {
+    if (!fields_.image.has_value()) return;
+    const std::string_view text = *fields_.image;
+    require(starts_with(text, "sha256:") && is_sha256(text.substr(7)), "$.image",
+            "must be \"sha256:\" and 64 lower-case hexadecimal digits");
   }
 
   void commands() {
@@ -144,6 +181,14 @@ class Rules {
             fmt::format("must be an integer from 1 to {}", kMaxTotalMs));
     require(grace >= 0 && grace <= static_cast<std::int64_t>(kMaxGraceMs), "$.deadlines.grace_ms",
             fmt::format("must be an integer from 0 to {}", kMaxGraceMs));
+    inner_deadline(fields_.deadlines.first_output, "$.deadlines.first_output_ms");
+    inner_deadline(fields_.deadlines.idle, "$.deadlines.idle_ms");
+  }
+
+  void inner_deadline(const std::optional<std::chrono::milliseconds>& bound, const std::string& path) {
+    if (!bound.has_value()) return;
+    require(bound->count() >= 1 && bound->count() <= static_cast<std::int64_t>(kMaxTotalMs), path,
+            fmt::format("must be an integer from 1 to {}", kMaxTotalMs));
   }
 
   void limits() {
@@ -199,6 +244,10 @@ bool is_model(std::string_view text) {
   return !text.empty() && text.size() <= kMaxModelBytes && only_of(text, kModel);
 }
 
+bool is_version(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && only_of(text, kVersion);
+}
+
 bool is_sha256(std::string_view text) {
   return text.size() == 64 && only_of(text, "0123456789abcdef");
 }
@@ -213,6 +262,10 @@ bool has_control(std::string_view text) {
 
 const char* backend_name(Backend backend) {
   return backend == Backend::docker ? "docker" : "native";
+}
+
+const char* when_full_name(WhenFull when_full) {
+  return when_full == WhenFull::refuse ? "refuse" : "queue";
 }
 
 const char* vendor_name(Vendor vendor) {

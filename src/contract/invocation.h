@@ -20,14 +20,16 @@ namespace cofferdam::contract {
 
 inline constexpr std::size_t kMaxInvocationBytes = 4U << 20U;
 inline constexpr std::size_t kMaxPromptBytes = 1U << 20U;
+inline constexpr std::size_t kMaxAnswerSchemaBytes = 64U << 10U;
+inline constexpr std::size_t kMaxContextFiles = 1000;
 inline constexpr std::size_t kMaxArgvEntries = 4096;
 inline constexpr std::size_t kMaxArgBytes = 128U << 10U;
 
-// "claude", "codex", or "command" with an argv (any program, no agent). The version is recorded by the
-// adapter.
+// "claude", "codex", or "command" with an argv (any program, no agent).
 struct AgentSpec {
   std::string name;
-  std::vector<std::string> argv;  // only, and never empty, for "command"
+  std::vector<std::string> argv;            // only, and never empty, for "command"
+  std::optional<std::string> version = {};  // if given, the pinned version must be exactly this
   bool operator==(const AgentSpec&) const = default;
 };
 
@@ -38,11 +40,18 @@ struct CloneRequest {
   bool operator==(const CloneRequest&) const = default;
 };
 
-// What the prompt was built from.
+struct ContextFile {
+  std::string path;    // 1..4096 bytes, as the caller names it; never opened
+  std::string sha256;  // 64 lower-case hexadecimal digits
+  bool operator==(const ContextFile&) const = default;
+};
+
+// What the prompt was built from. The ledger knows the current version of each name; a stale one is refused.
 struct CapturedContext {
-  std::string name;           // 1..128 of [A-Za-z0-9._/-]
-  std::uint64_t version = 0;  // 1..2^53-1
-  std::string sha256;         // 64 lower-case hexadecimal digits
+  std::string name;                     // 1..128 of [A-Za-z0-9._/-]
+  std::uint64_t version = 0;            // 1..2^53-1
+  std::string sha256;                   // 64 lower-case hexadecimal digits
+  std::vector<ContextFile> files = {};  // at most 1000, each path once
   bool operator==(const CapturedContext&) const = default;
 };
 
@@ -53,8 +62,12 @@ struct ApprovedCommand {
 };
 
 struct Deadlines {
-  std::chrono::milliseconds total = std::chrono::minutes(30);  // 1 ms .. 7 days
+  std::chrono::milliseconds total = std::chrono::minutes(30);  // 1 ms .. 7 days; always named by a caller
   std::chrono::milliseconds grace = std::chrono::seconds(5);   // TERM to KILL; 0 .. 60 s
+  // From the start of the program to the first byte of its output; 1 ms .. 7 days; none: not bounded apart.
+  std::optional<std::chrono::milliseconds> first_output = {};
+  // Without output of the program and without an answer of the vendor's; likewise.
+  std::optional<std::chrono::milliseconds> idle = {};
   bool operator==(const Deadlines&) const = default;
 };
 
@@ -63,14 +76,23 @@ struct Limits {
   std::uint64_t work_inodes = 500'000;
   std::uint64_t scratch_bytes = 512ULL << 20U;  // each of HOME, /tmp and /dev/shm
   std::uint64_t scratch_inodes = 100'000;
-  std::uint64_t output_bytes = 64ULL << 20U;  // stdout and stderr together
-  std::uint64_t requests = 500;               // to the vendor
-  std::uint64_t max_tokens = 64'000;          // ceiling of max_tokens in one request
-  std::uint64_t tokens = 0;                   // in and out, of all requests together; 0: not limited
-  std::uint64_t cost_usd_micros = 0;          // by the price table, in millionths of a dollar; 0: not limited
-  std::uint64_t parallel_requests = 32;       // at the vendor at a time
+  std::uint64_t stdout_bytes = 64ULL << 20U;
+  std::uint64_t stderr_bytes = 64ULL << 20U;
+  std::uint64_t line_bytes = 32ULL << 20U;   // one line of an agent's event stream
+  std::uint64_t events = 100'000;            // decoded events of the agent
+  std::uint64_t memory_bytes = 4ULL << 30U;  // of all programs in the box together, the storage not included
+  std::uint64_t pids = 4096;                 // processes and threads in the box
+  std::uint64_t requests = 500;              // to the vendor
+  std::uint64_t max_tokens = 64'000;         // ceiling of max_tokens in one request
+  std::uint64_t tokens = 0;                  // in and out, of all requests together; 0: not limited
+  std::uint64_t cost_usd_micros = 0;         // by the price table, in millionths of a dollar; 0: not limited
+  std::uint64_t parallel_requests = 32;      // at the vendor at a time
   bool operator==(const Limits&) const = default;
 };
+
+// What to do when the host's configured capacity is taken.
+enum class WhenFull { queue, refuse };
+const char* when_full_name(WhenFull when_full);
 
 enum class Backend { native, docker };
 const char* backend_name(Backend backend);
@@ -88,13 +110,16 @@ struct InvocationFields {
   CloneRequest clone;
   std::string prompt;  // UTF-8 without NUL; may be empty only for "command"
   std::optional<CapturedContext> context;
-  std::vector<ApprovedCommand> commands;  // implementation only
+  std::optional<std::string> answer_schema;  // a JSON object in canonical form, at most kMaxAnswerSchemaBytes
+  std::vector<ApprovedCommand> commands;     // implementation only
   Deadlines deadlines;
   Limits limits;
   Vendor egress = Vendor::none;
   std::vector<Destination> destinations;  // beside the vendor; each host and port once
   std::string model;                      // named for every agent but "command"
   Backend backend = Backend::native;
+  std::optional<std::string> image;  // "sha256:" and 64 lower-case hexadecimal digits; none: the host's /usr
+  WhenFull when_full = WhenFull::queue;
   bool operator==(const InvocationFields&) const = default;
 };
 

@@ -25,6 +25,7 @@ AgentSpec read_agent(ObjectReader in) {
   } else {
     in.maybe_text("argv", kAnyText, Absent::allowed);
   }
+  out.version = in.maybe_text("version", kAnyText, Absent::allowed);
   in.finish();
   return out;
 }
@@ -43,8 +44,27 @@ CapturedContext read_context(ObjectReader in) {
   out.name = in.text("name", kAnyText);
   out.version = in.integer("version", 1, kMaxJsonInteger);
   out.sha256 = in.text("sha256", kAnyText);
+  if (in.has("files")) {
+    for (ObjectReader& file : in.objects("files", 0, kAnyCount)) {
+      out.files.push_back({file.text("path", kAnyText), file.text("sha256", kAnyText)});
+      file.finish();
+    }
+  } else {
+    in.maybe_text("files", kAnyText, Absent::allowed);
+  }
   in.finish();
   return out;
+}
+
+// Kept as text: what is inside is judged where it is used.
+std::optional<std::string> read_answer_schema(ObjectReader* in) {
+  if (!in->has("answer_schema")) {
+    in->maybe_text("answer_schema", kAnyText, Absent::allowed);
+    return std::nullopt;
+  }
+  const Json& schema = in->raw("answer_schema");
+  if (!schema.is_object()) in->fail("answer_schema", "must be an object");
+  return canonical(schema);
 }
 
 std::vector<ApprovedCommand> read_commands(ObjectReader* in) {
@@ -102,11 +122,15 @@ std::vector<Destination> read_destinations(ObjectReader* in) {
 
 Deadlines read_deadlines(ObjectReader in) {
   Deadlines out;
-  if (auto total = in.maybe_integer("total_ms", 1, kMaxTotalMs, Absent::allowed)) {
-    out.total = std::chrono::milliseconds(*total);
-  }
+  out.total = std::chrono::milliseconds(in.integer("total_ms", 1, kMaxTotalMs));
   if (auto grace = in.maybe_integer("grace_ms", 0, kMaxGraceMs, Absent::allowed)) {
     out.grace = std::chrono::milliseconds(*grace);
+  }
+  if (auto first = in.maybe_integer("first_output_ms", 1, kMaxTotalMs, Absent::allowed)) {
+    out.first_output = std::chrono::milliseconds(*first);
+  }
+  if (auto idle = in.maybe_integer("idle_ms", 1, kMaxTotalMs, Absent::allowed)) {
+    out.idle = std::chrono::milliseconds(*idle);
   }
   in.finish();
   return out;
@@ -147,6 +171,40 @@ Json destinations_json(const std::vector<Destination>& destinations) {
   return out;
 }
 
+Json context_json(const std::optional<CapturedContext>& context) {
+  if (!context.has_value()) return nullptr;
+  Json files = Json::array();
+  for (const ContextFile& file : context->files) {
+    files.push_back({{"path", file.path}, {"sha256", file.sha256}});
+  }
+  return {{"name", context->name},
+          {"version", context->version},
+          {"sha256", context->sha256},
+          {"files", std::move(files)}};
+}
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+Json deadlines_json(const Deadlines& deadlines) {
+  const auto ms = [](const std::optional<std::chrono::milliseconds>& bound) {
+    return bound.has_value() ? Json(bound->count()) : Json(nullptr);
+  };
+  return {{"total_ms", deadlines.total.count()},
+          {"grace_ms", deadlines.grace.count()},
+          {"first_output_ms", ms(deadlines.first_output)},
+          {"idle_ms", ms(deadlines.idle)}};
+}
+
+// It was read from an object, or the rules have refused it.
+Json schema_json(const std::optional<std::string>& schema) {
+  if (!schema.has_value()) return nullptr;
+  auto parsed = parse_json(*schema, kMaxInvocationBytes);
+  return parsed ? *std::move(parsed) : Json(nullptr);
+}
+
 Json commands_json(const std::vector<ApprovedCommand>& commands) {
   Json out = Json::array();
   for (const ApprovedCommand& command : commands) {
@@ -169,15 +227,17 @@ Result<InvocationFields> parse_invocation_fields(std::string_view json) {
   out.clone = read_clone(in.object("clone"));
   out.prompt = in.text("prompt", kAnyText);
   if (auto context = in.maybe_object("context", Absent::allowed)) out.context = read_context(*context);
+  out.answer_schema = read_answer_schema(&in);
   out.commands = read_commands(&in);
-  if (auto deadlines = in.maybe_object("deadlines", Absent::allowed))
-    out.deadlines = read_deadlines(*deadlines);
+  out.deadlines = read_deadlines(in.object("deadlines"));
   if (auto limits = in.maybe_object("limits", Absent::allowed)) out.limits = read_limits(*limits);
   out.egress = static_cast<Vendor>(optional_choice(&in, "egress", {"none", "anthropic", "openai"}));
   out.destinations = read_destinations(&in);
   // An empty model in the fields means that there is none, which JSON says by null or by leaving it out.
   if (auto model = in.maybe_text("model", {1, kMaxModelBytes}, Absent::allowed)) out.model = *model;
   out.backend = static_cast<Backend>(optional_choice(&in, "backend", {"native", "docker"}));
+  out.image = in.maybe_text("image", kAnyText, Absent::allowed);
+  out.when_full = static_cast<WhenFull>(optional_choice(&in, "when_full", {"queue", "refuse"}));
   in.finish();
   if (fault.failed()) return fault.error();
   return out;
@@ -186,31 +246,30 @@ Result<InvocationFields> parse_invocation_fields(std::string_view json) {
 std::string canonical_invocation(const InvocationFields& fields) {
   Json limits = Json::object();
   for (const LimitRule& rule : kLimitRules) limits[rule.key] = fields.limits.*rule.field;
-  Json context = nullptr;
-  if (fields.context.has_value()) {
-    context = {{"name", fields.context->name},
-               {"version", fields.context->version},
-               {"sha256", fields.context->sha256}};
-  }
   const Json document = {
       {"schema", kSchema},
       {"attempt_id", fields.attempt_id},
       {"phase", phase_name(fields.phase)},
-      {"agent", {{"name", fields.agent.name}, {"argv", argv_json(fields.agent.argv)}}},
+      {"agent",
+       {{"name", fields.agent.name},
+        {"argv", argv_json(fields.agent.argv)},
+        {"version", or_null(fields.agent.version)}}},
       {"clone",
        {{"repository", fields.clone.repository},
         {"head", fields.clone.head},
-        {"tree", fields.clone.tree.has_value() ? Json(*fields.clone.tree) : Json(nullptr)}}},
+        {"tree", or_null(fields.clone.tree)}}},
       {"prompt", fields.prompt},
-      {"context", context},
+      {"context", context_json(fields.context)},
+      {"answer_schema", schema_json(fields.answer_schema)},
       {"commands", commands_json(fields.commands)},
-      {"deadlines",
-       {{"total_ms", fields.deadlines.total.count()}, {"grace_ms", fields.deadlines.grace.count()}}},
+      {"deadlines", deadlines_json(fields.deadlines)},
       {"limits", limits},
       {"egress", vendor_name(fields.egress)},
       {"destinations", destinations_json(fields.destinations)},
       {"model", fields.model.empty() ? Json(nullptr) : Json(fields.model)},
       {"backend", backend_name(fields.backend)},
+      {"image", or_null(fields.image)},
+      {"when_full", when_full_name(fields.when_full)},
   };
   return canonical(document);
 }

@@ -38,8 +38,31 @@ struct CancelFacts {
 
 struct SettlementFacts {
   std::optional<Timestamp> box_gone_at;
-  bool killed = false;        // grace ran out, or processes were left when the program had ended
-  std::uint64_t took_ms = 0;  // from first cause to box gone
+  bool killed = false;                 // grace ran out, or processes were left when the program had ended
+  std::uint64_t took_ms = 0;           // from first cause to box gone
+  std::vector<std::string> left = {};  // outcome `lost`: what could not be ended, at most 64
+};
+
+// What the program printed. Head and tail of each stream are kept in files of the attempt's, the rest is
+// counted.
+struct OutputFacts {
+  std::uint64_t stdout_bytes = 0;
+  std::uint64_t stderr_bytes = 0;
+  std::uint64_t dropped_bytes = 0;  // of both: neither in the head nor in the tail that is kept
+  std::uint64_t dropped_lines = 0;  // of the agent's event stream: over the bound of one line
+  std::uint64_t events = 0;         // decoded, recorded or not
+};
+
+// Where the work lies while the attempt runs, and what it survives.
+struct StorageFacts {
+  std::string kind;           // "tmpfs"
+  std::uint64_t kept_ms = 0;  // how long it is kept for a recovery once the supervisor has gone
+};
+
+// An attempt whose supervisor went away was closed by somebody else.
+struct RecoveryFacts {
+  Timestamp at;
+  std::string stage;  // the last step that the supervisor had recorded: the event's type
 };
 
 struct ChangedFile {
@@ -73,7 +96,9 @@ struct Usage {
 };
 
 struct Resources {
-  std::uint64_t peak_memory = 0;  // bytes, largest resident set of one process: getrusage(2)
+  // Bytes, resident. The largest of: one process as getrusage(2) has it, all together as init sampled them.
+  std::uint64_t peak_memory = 0;
+  std::uint64_t peak_pids = 0;  // as init sampled them
   std::uint64_t cpu_ms = 0;
   std::uint64_t work_bytes = 0;
   std::uint64_t work_inodes = 0;
@@ -103,7 +128,7 @@ struct ControlFact {
 };
 
 struct Publication {
-  std::string state;  // "published", "none", "failed"
+  std::string state;  // "published", "none", "failed", "stale"
   std::string reason;
 };
 
@@ -127,6 +152,10 @@ struct ResultRecord {
   ProcessFacts process;
   std::optional<CancelFacts> cancel;
   SettlementFacts settlement;
+  std::optional<Timestamp> answered_at;  // when the agent's final answer was read
+  OutputFacts output;
+  std::optional<StorageFacts> storage;
+  std::optional<RecoveryFacts> recovery;
   std::optional<std::string> answer;  // text, or the checked JSON of a plan
   std::string summary;                // bounded, printable
   ChangeFacts change;

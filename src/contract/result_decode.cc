@@ -72,6 +72,34 @@ SettlementFacts read_settlement(ObjectReader in) {
   out.box_gone_at = in.maybe_timestamp("box_gone_at", Absent::only_null);
   out.killed = in.boolean("killed");
   out.took_ms = count(&in, "took_ms");
+  out.left = in.texts("left", 0, kMaxLeft, kLine);
+  in.finish();
+  return out;
+}
+
+OutputFacts read_output(ObjectReader in) {
+  OutputFacts out;
+  out.stdout_bytes = count(&in, "stdout_bytes");
+  out.stderr_bytes = count(&in, "stderr_bytes");
+  out.dropped_bytes = count(&in, "dropped_bytes");
+  out.dropped_lines = count(&in, "dropped_lines");
+  out.events = count(&in, "events");
+  in.finish();
+  return out;
+}
+
+StorageFacts read_storage(ObjectReader in) {
+  StorageFacts out;
+  out.kind = in.text("kind", kName);
+  out.kept_ms = count(&in, "kept_ms");
+  in.finish();
+  return out;
+}
+
+RecoveryFacts read_recovery(ObjectReader in) {
+  RecoveryFacts out;
+  out.at = in.timestamp("at");
+  out.stage = in.text("stage", kName);
   in.finish();
   return out;
 }
@@ -129,6 +157,7 @@ Usage read_usage(ObjectReader in) {
 Resources read_resources(ObjectReader in) {
   Resources out;
   out.peak_memory = count(&in, "peak_memory");
+  out.peak_pids = count(&in, "peak_pids");
   out.cpu_ms = count(&in, "cpu_ms");
   out.work_bytes = count(&in, "work_bytes");
   out.work_inodes = count(&in, "work_inodes");
@@ -171,7 +200,7 @@ std::vector<ControlFact> read_controls(ObjectReader* in) {
 
 Publication read_publication(ObjectReader in) {
   Publication out;
-  out.state = chosen(&in, "state", {"published", "none", "failed"});
+  out.state = chosen(&in, "state", {"published", "none", "failed", "stale"});
   out.reason = in.text("reason", kLine);
   in.finish();
   return out;
@@ -210,6 +239,11 @@ CapturedContext read_context(ObjectReader in) {
   out.name = in.text("name", {1, 128});
   out.version = in.integer("version", 1, kMaxJsonInteger);
   out.sha256 = checked(&in, "sha256", is_sha256, "is not a SHA-256");
+  for (ObjectReader& file : in.objects("files", 0, kMaxContextFiles)) {
+    out.files.push_back(
+        {file.text("path", {1, kMaxLineBytes}), checked(&file, "sha256", is_sha256, "is not a SHA-256")});
+    file.finish();
+  }
   in.finish();
   return out;
 }
@@ -249,6 +283,10 @@ Result<ResultRecord> decode_result(std::string_view json) {
   out.process = read_process(in.object("process"));
   if (auto cancel = in.maybe_object("cancel", Absent::only_null)) out.cancel = read_cancel(*cancel);
   out.settlement = read_settlement(in.object("settlement"));
+  out.answered_at = in.maybe_timestamp("answered_at", Absent::only_null);
+  out.output = read_output(in.object("output"));
+  if (auto storage = in.maybe_object("storage", Absent::only_null)) out.storage = read_storage(*storage);
+  if (auto recovery = in.maybe_object("recovery", Absent::only_null)) out.recovery = read_recovery(*recovery);
   out.answer = in.maybe_text("answer", {0, kMaxAnswerBytes}, Absent::only_null);
   out.summary = in.text("summary", {0, kMaxSummaryBytes});
   out.change = read_change(in.object("change"));

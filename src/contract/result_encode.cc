@@ -98,6 +98,7 @@ Json usage_json(const Usage& usage) {
 
 Json resources_json(const Resources& resources) {
   return {{"peak_memory", json_count(resources.peak_memory)},
+          {"peak_pids", json_count(resources.peak_pids)},
           {"cpu_ms", json_count(resources.cpu_ms)},
           {"work_bytes", json_count(resources.work_bytes)},
           {"work_inodes", json_count(resources.work_inodes)}};
@@ -142,9 +143,44 @@ Json clone_json(const std::optional<CloneIdentity>& clone) {
 
 Json context_json(const std::optional<CapturedContext>& context) {
   if (!context.has_value()) return nullptr;
+  Json files = Json::array();
+  for (const ContextFile& file : context->files) {
+    if (files.size() == kMaxContextFiles) break;
+    files.push_back({{"path", json_text(file.path, kMaxLineBytes)}, {"sha256", name_json(file.sha256)}});
+  }
   return {{"name", name_json(context->name)},
           {"version", json_count(context->version)},
-          {"sha256", name_json(context->sha256)}};
+          {"sha256", name_json(context->sha256)},
+          {"files", std::move(files)}};
+}
+
+Json settlement_json(const SettlementFacts& settlement) {
+  Json left = Json::array();
+  for (const std::string& what : settlement.left) {
+    if (left.size() < kMaxLeft) left.push_back(line_json(what));
+  }
+  return {{"box_gone_at", time_or_null(settlement.box_gone_at)},
+          {"killed", settlement.killed},
+          {"took_ms", json_count(settlement.took_ms)},
+          {"left", std::move(left)}};
+}
+
+Json output_json(const OutputFacts& output) {
+  return {{"stdout_bytes", json_count(output.stdout_bytes)},
+          {"stderr_bytes", json_count(output.stderr_bytes)},
+          {"dropped_bytes", json_count(output.dropped_bytes)},
+          {"dropped_lines", json_count(output.dropped_lines)},
+          {"events", json_count(output.events)}};
+}
+
+Json storage_json(const std::optional<StorageFacts>& storage) {
+  if (!storage.has_value()) return nullptr;
+  return {{"kind", name_json(storage->kind)}, {"kept_ms", json_count(storage->kept_ms)}};
+}
+
+Json recovery_json(const std::optional<RecoveryFacts>& recovery) {
+  if (!recovery.has_value()) return nullptr;
+  return {{"at", to_rfc3339(recovery->at)}, {"stage", name_json(recovery->stage)}};
 }
 
 }  // namespace
@@ -163,10 +199,11 @@ std::string encode_result(const ResultRecord& result) {
         {"at", to_rfc3339(result.cause.at)}}},
       {"process", process_json(result.process)},
       {"cancel", cancel_json(result.cancel)},
-      {"settlement",
-       {{"box_gone_at", time_or_null(result.settlement.box_gone_at)},
-        {"killed", result.settlement.killed},
-        {"took_ms", json_count(result.settlement.took_ms)}}},
+      {"settlement", settlement_json(result.settlement)},
+      {"answered_at", time_or_null(result.answered_at)},
+      {"output", output_json(result.output)},
+      {"storage", storage_json(result.storage)},
+      {"recovery", recovery_json(result.recovery)},
       {"answer", result.answer.has_value() ? json_text(*result.answer, kMaxAnswerBytes) : Json(nullptr)},
       {"summary", json_text(result.summary, kMaxSummaryBytes)},
       {"change", change_json(result.change)},

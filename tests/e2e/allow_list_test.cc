@@ -329,6 +329,7 @@ TEST_P(AllowList, EventsSayWhoHowMuchAndWhyNot) {
           "curl -sS --cacert ca.pem " + url("/package") + "; curl -s -k https://decoy.test/; true"}}}},
       {"clone", {{"repository", world().repo()}, {"head", world().git({"rev-parse", "HEAD"})}}},
       {"prompt", ""},
+      {"deadlines", {{"total_ms", 600000}}},
       {"destinations",
        {{{"host", "registry.test"}, {"port", listed_->port()}, {"addresses", {"127.0.0.0/8"}}}}}};
   RunOutcome outcome = world().cofferdam({"exec", "-"}, json.dump() + "\n");
@@ -450,6 +451,7 @@ TEST_P(PrivateRegistry, AnInvocationCannotPointItElsewhere) {
       {"agent", {{"name", "command"}, {"argv", {"/bin/true"}}}},
       {"clone", {{"repository", world().repo()}, {"head", world().git({"rev-parse", "HEAD"})}}},
       {"prompt", ""},
+      {"deadlines", {{"total_ms", 600000}}},
       {"destinations", {{{"host", "decoy.test"}, {"port", listed_->port()}, {"credential", "packages"}}}}};
   const std::vector<std::string> args = {"exec", "--config", world().config(), "-"};
   RunOutcome outcome = world().cofferdam(args, json.dump() + "\n");

@@ -18,7 +18,8 @@ class Exec : public EndToEnd {
         {"phase", "implementation"},
         {"agent", {{"name", "command"}, {"argv", {"/bin/sh", "-c", script}}}},
         {"clone", {{"repository", world().repo()}, {"head", world().git({"rev-parse", "HEAD"})}}},
-        {"prompt", ""}};
+        {"prompt", ""},
+        {"deadlines", {{"total_ms", 600000}}}};
     return json.dump(2) + "\n";
   }
 };

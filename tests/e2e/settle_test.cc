@@ -100,7 +100,7 @@ TEST_P(Settle, SupervisorKilledEndsTheBox) {
 }
 
 TEST_P(Settle, OutputFloodIsALimit) {
-  world().write(world().config(), "[limits]\noutput_bytes = 1000000\n");
+  world().write(world().config(), "[limits]\nstdout_bytes = 1000000\n");
   RunOutcome outcome = run_script("yes flood", {"--config", world().config(), "--attempt-id", "flood"});
   EXPECT_EQ(outcome.status.code, 4) << outcome.err;
   EXPECT_EQ(outcome.result->cause.control, "output");

@@ -38,23 +38,34 @@ TEST(Invocation, CanonicalFormHoldsEverything) {
   ASSERT_TRUE(built) << built.error().line();
   EXPECT_EQ(
       built->canonical(),
-      R"({"agent":{"argv":[],"name":"claude"},"attempt_id":"a-1","backend":"native","clone":{"head":")" +
+      R"({"agent":{"argv":[],"name":"claude","version":null},"answer_schema":null,"attempt_id":"a-1","backend":"native","clone":{"head":")" +
           kHead +
           R"(","repository":"/srv/project","tree":null},"commands":[],"context":null,)"
-          R"("deadlines":{"grace_ms":5000,"total_ms":1800000},"destinations":[],"egress":"anthropic",)"
-          R"("limits":{"cost_usd_micros":0,"max_tokens":64000,"output_bytes":67108864,"parallel_requests":32,)"
-          R"("requests":500,"scratch_bytes":536870912,"scratch_inodes":100000,"tokens":0,)"
+          R"("deadlines":{"first_output_ms":null,"grace_ms":5000,"idle_ms":null,"total_ms":1800000},)"
+          R"("destinations":[],"egress":"anthropic","image":null,)"
+          R"("limits":{"cost_usd_micros":0,"events":100000,"line_bytes":33554432,"max_tokens":64000,)"
+          R"("memory_bytes":4294967296,"parallel_requests":32,"pids":4096,)"
+          R"("requests":500,"scratch_bytes":536870912,"scratch_inodes":100000,"stderr_bytes":67108864,)"
+          R"("stdout_bytes":67108864,"tokens":0,)"
           R"("work_bytes":2147483648,"work_inodes":500000},"model":"claude-sonnet-5","phase":"implementation",)"
-          R"("prompt":"Do it.","schema":"cofferdam.invocation/1"})");
+          R"("prompt":"Do it.","schema":"cofferdam.invocation/1","when_full":"queue"})");
   EXPECT_EQ(built->sha256(), sha256_hex(built->canonical()));
 }
 
 TEST(Invocation, DecodingTheCanonicalFormGivesTheSame) {
   InvocationFields fields = claude();
   fields.clone.tree = std::string(40, 'b');
-  fields.context = CapturedContext{"issues/42", 7, std::string(64, '0')};
+  fields.agent.version = "2.1.197";
+  fields.context = CapturedContext{"issues/42",
+                                   7,
+                                   std::string(64, '0'),
+                                   {{"notes/a b.md", std::string(64, '1')}, {"c", std::string(64, '2')}}};
+  fields.answer_schema = R"({"properties":{"n":{"type":"integer"}},"type":"object"})";
   fields.commands = {{"test", {"make", "test", ""}}, {"lint", {"make", "lint"}}};
-  fields.deadlines = {std::chrono::milliseconds(1), std::chrono::milliseconds(0)};
+  fields.deadlines = {std::chrono::milliseconds(1), std::chrono::milliseconds(0),
+                      std::chrono::milliseconds(2), std::chrono::milliseconds(3)};
+  fields.image = "sha256:" + std::string(64, 'c');
+  fields.when_full = WhenFull::refuse;
   fields.limits.requests = 1;
   fields.backend = Backend::docker;
   fields.destinations = {{"registry.example"}, {"registry.example", 80, true, {"10.0.0.0/8"}, 5, 6}};
