@@ -3,19 +3,19 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/text.h"
+#include "contract/lifecycle.h"
 
 namespace cofferdam::attempt {
 
 using contract::Json;
 using contract::Outcome;
 
-Result<Account> Account::admit(const std::string& state_dir, const contract::Invocation& invocation,
-                               std::function<void(const contract::Event&)> on_event) {
-  TRY(ledger::Ledger ledger, ledger::Ledger::open(ledger::ledger_path(state_dir)));
-  TRY_VOID(ledger.admit(invocation, ::getpid()));
-  Account account(std::move(ledger), std::move(on_event));
-  contract::ResultRecord& result = account.result_;
+namespace {
+
+contract::ResultRecord blank_result(const contract::Invocation& invocation) {
+  contract::ResultRecord result;
   result.attempt_id = invocation->attempt_id;
   result.invocation_sha256 = invocation.sha256();
   result.phase = invocation->phase;
@@ -24,18 +24,43 @@ Result<Account> Account::admit(const std::string& state_dir, const contract::Inv
   result.context = invocation->context;
   result.change.base = invocation->clone.head;
   result.publication = {"none", "the attempt did not get that far"};
-  result.created_at = now();
+  return result;
+}
+
+}  // namespace
+
+Result<Account> Account::admit(const std::string& state_dir, const contract::Invocation& invocation,
+                               std::function<void(const contract::Event&)> on_event) {
+  TRY(ledger::Ledger ledger, ledger::Ledger::open(ledger::ledger_path(state_dir)));
+  TRY_VOID(ledger.admit(invocation, ::getpid()));
+  Account account(std::move(ledger), std::move(on_event));
+  account.result_ = blank_result(invocation);
+  account.result_.created_at = now();
   account.event(contract::event_type::admitted, {{"invocation_sha256", invocation.sha256()},
                                                  {"phase", contract::phase_name(invocation->phase)}});
   return account;
 }
 
+Result<Account> Account::resume(ledger::Ledger ledger, const ledger::AttemptRecord& record,
+                                const contract::Invocation& invocation,
+                                std::function<void(const contract::Event&)> on_event) {
+  Account account(std::move(ledger), std::move(on_event));
+  account.result_ = blank_result(invocation);
+  account.result_.created_at = record.attempt.created_at;
+  if (record.draft.has_value()) TRY(account.result_, contract::decode_result(*record.draft));
+  const auto stage = contract::stage_from_name(record.stage).value_or(contract::Stage::none);
+  account.settlement_.restore(account.result_, stage >= contract::Stage::settled);
+  return account;
+}
+
 void Account::event(const char* type, const Json& data) {
+  failpoint((std::string("before-") + type).c_str());
   auto event = ledger_.append(result_.attempt_id, type, contract::canonical(data));
   if (!event) {
     if (!broken_.has_value()) broken_ = event.error().with("ledger");
     return;
   }
+  failpoint((std::string("after-") + type).c_str());
   if (on_event_) on_event_(*event);
 }
 

@@ -23,6 +23,11 @@ class Account {
   static Result<Account> admit(const std::string& state_dir, const contract::Invocation& invocation,
                                std::function<void(const contract::Event&)> on_event);
 
+  // An attempt whose supervisor has gone, as the ledger has it. `on_event` hears of what is added only.
+  static Result<Account> resume(ledger::Ledger ledger, const ledger::AttemptRecord& record,
+                                const contract::Invocation& invocation,
+                                std::function<void(const contract::Event&)> on_event);
+
   // A ledger that cannot be written is remembered (broken()) and ends the attempt: nothing runs unrecorded.
   void event(const char* type, const contract::Json& data);
   // The first failed write, if any.

@@ -4,6 +4,8 @@
 
 #include <optional>
 
+#include "base/failpoint.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "handoff/collect.h"
 #include "handoff/message.h"
@@ -34,10 +36,17 @@ Result<handoff::Snapshot> take_snapshot(const BringHomeInput& in) {
   return snapshot;
 }
 
+std::string store_path(const BringHomeInput& in) {
+  return in.attempt_dir + "/store.git";
+}
+
 // Verifies the pack in a box of its own and takes it into the attempt's store.
 Result<handoff::AttemptStore> collect(const BringHomeInput& in, const std::string& tree) {
+  // Of a handoff that was broken off there may be half a store.
+  if (in.reached != contract::Stage::settled) TRY_VOID(remove_tree(store_path(in)));
   TRY(handoff::AttemptStore store,
-      handoff::AttemptStore::create(in.attempt_dir + "/store.git", in.cloned.identity, in.cloned.pack));
+      handoff::AttemptStore::create(store_path(in), in.cloned.identity, in.cloned.pack));
+  failpoint("store-made");
   TRY(handoff::Incoming incoming, store.open_incoming());
   handoff::CollectInput wanted;
   wanted.base_tree = in.cloned.identity.tree;
@@ -53,6 +62,7 @@ Result<handoff::AttemptStore> collect(const BringHomeInput& in, const std::strin
     return box_failed("collect", output);
   if (!collected) return collected.error();
   if (collected->objects > 0) TRY_VOID(store.adopt(std::move(incoming)));
+  failpoint("pack-adopted");
   contract::ChangeFacts& change = in.account.result().change;
   change.files = std::move(collected->files);
   change.file_count = collected->file_count;
@@ -79,9 +89,14 @@ void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const
                                               contract::outcome_name(outcome))};
     return;
   }
+  if (in.source == nullptr) {
+    result.publication = {"failed", "the repository cannot be opened"};
+    in.account.settlement().publication_failed(result.publication.reason, now());
+    return;
+  }
   handoff::PublishInput wanted;
-  wanted.git_dir = in.source.git_dir;
-  wanted.run_as = in.source.run_as;
+  wanted.git_dir = in.source->git_dir;
+  wanted.run_as = in.source->run_as;
   wanted.commit = commit_id;
   wanted.base_head = in.cloned.identity.head;
   wanted.ref_prefix = in.host.config.branch_prefix;
@@ -105,30 +120,43 @@ void prove_unchanged(const BringHomeInput& in, const handoff::Snapshot& snapshot
   in.account.settlement().distrust("work-tree", "the work tree of a read-only phase has changed", now());
 }
 
-}  // namespace
-
-Status bring_home(const BringHomeInput& in) {
+// True when there is a commit to be published.
+Result<bool> make_commit(const BringHomeInput& in) {
   contract::ResultRecord& result = in.account.result();
   TRY(handoff::Snapshot snapshot, take_snapshot(in));
   result.change.tree = snapshot.tree;
   result.change.ignored_files = snapshot.ignored_files;
   result.change.findings = snapshot.findings;
-  in.account.event(contract::event_type::snapshot,
-                   {{"tree", snapshot.tree},
-                    {"changed", snapshot.tree != in.cloned.identity.tree},
-                    {"findings", contract::json_count(snapshot.findings.size() + snapshot.more_findings)}});
+  if (in.reached < contract::Stage::snapshot) {
+    in.account.event(contract::event_type::snapshot,
+                     {{"tree", snapshot.tree},
+                      {"changed", snapshot.tree != in.cloned.identity.tree},
+                      {"findings", contract::json_count(snapshot.findings.size() + snapshot.more_findings)}});
+  }
   if (contract::is_read_only(in.invocation->phase)) {
     prove_unchanged(in, snapshot);
-    return {};
+    return false;
   }
   if (snapshot.tree == in.cloned.identity.tree) {
     result.publication = {"none", "nothing was changed"};
-    return {};
+    return false;
   }
   TRY(handoff::AttemptStore store, collect(in, snapshot.tree));
-  TRY(std::string id, commit(in, store, snapshot.tree));
-  result.change.commit = id;
-  publish(in, store, id);
+  TRY(result.change.commit, commit(in, store, snapshot.tree));
+  in.account.event(contract::event_type::committed, {{"commit", *result.change.commit}});
+  return true;
+}
+
+}  // namespace
+
+Status bring_home(const BringHomeInput& in) {
+  if (in.reached >= contract::Stage::published) return {};
+  if (in.reached < contract::Stage::committed) {
+    TRY(const bool committed, make_commit(in));
+    if (!committed) return {};
+  }
+  TRY(const handoff::AttemptStore store, handoff::AttemptStore::open(store_path(in)));
+  publish(in, store, in.account.result().change.commit.value_or(""));
   return {};
 }
 

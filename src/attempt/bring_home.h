@@ -7,6 +7,7 @@
 #include "attempt/run.h"
 #include "clone/clone.h"
 #include "contract/clone.h"
+#include "contract/lifecycle.h"
 #include "handoff/store.h"
 #include "sandbox/native/box.h"
 
@@ -16,12 +17,13 @@ struct BringHomeInput {
   Account& account;
   const Host& host;
   const contract::Invocation& invocation;
-  const clone::Source& source;
+  const clone::Source* source;  // null: only when nothing can be published
   const clone::Cloned& cloned;
   const sandbox::BoxHost& boxes;
-  contract::StorageRef storage;
+  contract::StorageRef storage;  // not looked at once the change is committed
   std::string attempt_dir;
   const sandbox::Interrupt& interrupt;
+  contract::Stage reached = contract::Stage::settled;  // further when a recovery goes on with what was begun
 };
 
 // A read-only phase proves by tree id that nothing changed. In implementation the change is committed into

@@ -28,6 +28,14 @@ sigset_t cancel_signals() {
   return set;
 }
 
+Result<UniqueFd> watch_signals() {
+  sigset_t set = cancel_signals();
+  if (::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return sys_error("cannot block signals", errno);
+  UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.valid()) return sys_error("cannot watch signals", errno);
+  return signals;
+}
+
 // {"cancel":{"reason":"..."}}: the reason. Who asked is the channel it came through, not what it claims.
 Result<std::string> decode_cancel(std::string_view line) {
   TRY(contract::Json json, contract::parse_json(line, kMaxLine));
@@ -75,11 +83,13 @@ CancelSources::CancelSources(UniqueFd signals, UniqueFd listener, std::string so
       stream_(controls->cancel_fd),
       stream_text_(controls->cancel_pending) {}
 
+Result<CancelSources> CancelSources::watch(const Controls& controls) {
+  TRY(UniqueFd signals, watch_signals());
+  return CancelSources(std::move(signals), UniqueFd(), "", &controls);
+}
+
 Result<CancelSources> CancelSources::create(const std::string& attempt_dir, const Controls& controls) {
-  sigset_t set = cancel_signals();
-  if (::sigprocmask(SIG_BLOCK, &set, nullptr) != 0) return sys_error("cannot block signals", errno);
-  UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals.valid()) return sys_error("cannot watch signals", errno);
+  TRY(UniqueFd signals, watch_signals());
   TRY(UniqueFd listener, listen_at(attempt_dir));
   return CancelSources(std::move(signals), std::move(listener), attempt_dir + "/control", &controls);
 }

@@ -23,6 +23,8 @@ class CancelSources {
   // Blocks SIGINT, SIGTERM and SIGHUP for this process and listens on `<attempt_dir>/control`; both end with
   // this object. `controls` is borrowed.
   static Result<CancelSources> create(const std::string& attempt_dir, const Controls& controls);
+  // Without the control socket: of somebody who only looks on.
+  static Result<CancelSources> watch(const Controls& controls);
   CancelSources(CancelSources&&) = default;
   CancelSources& operator=(CancelSources&&) = delete;
   ~CancelSources();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,7 +16,10 @@
 #include "attempt/bring_home.h"
 #include "attempt/cancel.h"
 #include "attempt/destinations.h"
+#include "attempt/follow.h"
+#include "attempt/lock.h"
 #include "attempt/watch.h"
+#include "base/failpoint.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -39,6 +43,8 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::uint16_t kGatewayPort = 20711;
 // The most that an unprivileged user may ask for by default: pipe(7).
 constexpr int kOutputRoom = 1 << 20;
+// How long another process may take from its lock on an attempt id to the admission.
+constexpr std::chrono::seconds kAdmissionBound{30};
 constexpr std::uint16_t kProxyPort = 20712;  // only with destinations
 
 // What has to be right before anything is recorded or started.
@@ -109,6 +115,7 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   if (invocation->egress != contract::Vendor::none) {
     TRY(readied.price, find_price(host, invocation));
     TRY(egress::Broker broker, start_broker(host, invocation->egress));
+    failpoint_part("broker", broker.process().pid());
     readied.broker.emplace(std::move(broker));
     launch.gateway_port = kGatewayPort;
     launch.oauth = readied.broker->kind() == egress::CredentialKind::anthropic_oauth;
@@ -132,7 +139,7 @@ class Attempt {
         controls_(controls),
         ready_(std::move(readied)),
         account_(account),
-        dir_(host.state_dir + "/attempts/" + invocation->attempt_id),
+        dir_(folder_of(host.state_dir, invocation->attempt_id)),
         deadline_(SteadyClock::now() + invocation->deadlines.total) {}
 
   // The path of ARCHITECTURE.md. Each step leaves its event; the first that fails names the cause.
@@ -152,6 +159,7 @@ class Attempt {
       bring_home_step();
     }
     close_storage();
+    failpoint("storage-released");
   }
 
  private:
@@ -174,8 +182,6 @@ class Attempt {
   }
 
   Status open_folder() {
-    TRY_VOID(make_dirs(host_.state_dir + "/attempts"));
-    TRY_VOID(make_new_dir(dir_));
     TRY(CancelSources cancel, CancelSources::create(dir_, controls_));
     cancel_.emplace(std::move(cancel));
     return {};
@@ -196,9 +202,16 @@ class Attempt {
   Status make_workspace() {
     const contract::Limits& limits = invocation_->limits;
     TRY(workspace::Storage storage,
-        workspace::Storage::create(
-            {host_.init, ready_.boxes.run_as, limits.work_bytes, limits.work_inodes, cloned_->pack.bytes}));
+        workspace::Storage::create({host_.init, ready_.boxes.run_as, limits.work_bytes, limits.work_inodes,
+                                    cloned_->pack.bytes, host_.config.keep_storage}));
     storage_.emplace(std::move(storage));
+    failpoint_part("keeper", storage_->keeper().pid);
+    // First the record, then the order: a keeper that outlives us can always be found.
+    TRY_VOID(write_file_atomic(dir_ + "/keeper", to_line(storage_->keeper())));
+    failpoint("keeper-recorded");
+    TRY_VOID(storage_->keep());
+    account_.result().storage =
+        contract::StorageFacts{"tmpfs", static_cast<std::uint64_t>(host_.config.keep_storage.count())};
     TRY(UniqueFd pack, open_file(cloned_->pack.pack_path, O_RDONLY));
     TRY(UniqueFd index, open_file(cloned_->pack.index_path, O_RDONLY));
     const std::string branch = host_.config.branch_prefix + "/" + invocation_->attempt_id;
@@ -214,8 +227,11 @@ class Attempt {
           "raise limits.work_bytes or limits.work_inodes if the storage was full");
     }
     TRY_VOID(workspace::check_prepared(output.out, cloned_->identity));
-    account_.event(contract::event_type::workspace_ready,
-                   {{"bytes", limits.work_bytes}, {"inodes", limits.work_inodes}, {"kind", "tmpfs"}});
+    account_.event(contract::event_type::workspace_ready, {{"bytes", limits.work_bytes},
+                                                           {"inodes", limits.work_inodes},
+                                                           {"kind", "tmpfs"},
+                                                           {"survives", "the supervisor"},
+                                                           {"kept_ms", host_.config.keep_storage.count()}});
     return {};
   }
 
@@ -251,6 +267,7 @@ class Attempt {
     TRY(sandbox::Box box, sandbox::Box::start(ready_.boxes, storage_->ref(),
                                               agent_profile(in.get(), out.write.get(), err.write.get())));
     box_.emplace(std::move(box));
+    failpoint_part("box", box_->init_pid());
     account_.result().controls = box_->controls();
     output_.out = std::move(out.read);
     output_.err = std::move(err.read);
@@ -289,6 +306,7 @@ class Attempt {
     }
     TRY(egress::Gateway gateway, egress::Gateway::start(host_.program, policy, std::move(ends)));
     gateway_.emplace(std::move(gateway));
+    failpoint_part("gateway", gateway_->process().pid());
     const contract::Json kind = egress::credential_kind_name(policy.credential_kind);
     account_.event(contract::event_type::gateway_ready,
                    {{"vendor", contract::vendor_name(policy.vendor)},
@@ -328,6 +346,7 @@ class Attempt {
     TRY(output_.out_file, open_file(dir_ + "/stdout", kAppend));
     TRY(output_.err_file, open_file(dir_ + "/stderr", kAppend));
     TRY_VOID(box_->go());
+    failpoint("go");
     std::unique_ptr<agent::Decoder> decoder = agent::make_decoder(invocation_);
     Status watched = watch({account_,
                             *cancel_,
@@ -349,7 +368,7 @@ class Attempt {
   void bring_home_step() {
     // The program has ended: a request to cancel is recorded, and what it left is brought home all the same.
     const sandbox::Interrupt interrupt = cancel_->interrupt(&account_, false);
-    Status home = bring_home({account_, host_, invocation_, ready_.source, *cloned_, ready_.boxes,
+    Status home = bring_home({account_, host_, invocation_, &ready_.source, *cloned_, ready_.boxes,
                               storage_->ref(), dir_, interrupt});
     if (home) return;
     account_.result().publication = {"failed", printable(home.error().line(), 2000)};
@@ -361,8 +380,8 @@ class Attempt {
     if (storage_.has_value()) {
       if (Status released = storage_->release(); !released) account_.fail("storage", released.error());
     }
+    ::unlink((dir_ + "/keeper").c_str());
     cancel_.reset();
-    ::rmdir(dir_.c_str());  // only if nothing is in it
   }
 
   const Host& host_;
@@ -380,15 +399,48 @@ class Attempt {
   std::optional<egress::Gateway> gateway_;
 };
 
+// Whether the ledger has this attempt already. Code::conflict when its id belongs to another invocation.
+Result<bool> is_known(const Host& host, const Invocation& invocation) {
+  TRY(ledger::Ledger ledger, ledger::Ledger::open(ledger::ledger_path(host.state_dir)));
+  TRY(const auto record, ledger.find(invocation->attempt_id));
+  if (!record.has_value()) return false;
+  if (record->attempt.invocation_sha256 == invocation.sha256()) return true;
+  return make_error(Code::conflict,
+                    fmt::format("attempt id \"{}\" belongs to a different invocation, admitted before",
+                                invocation->attempt_id),
+                    "an attempt id is used once: choose a new one");
+}
+
+// The lock on the id, or none when another process has admitted it.
+Result<std::optional<AttemptLock>> lock_id(const Host& host, const Invocation& invocation) {
+  const auto end = SteadyClock::now() + kAdmissionBound;
+  while (SteadyClock::now() < end) {
+    TRY(std::optional<AttemptLock> lock, AttemptLock::try_take(host.state_dir, invocation->attempt_id));
+    TRY(const bool known, is_known(host, invocation));
+    if (known) return std::optional<AttemptLock>{};
+    if (lock.has_value()) return lock;
+    ::poll(nullptr, 0, 20);  // whoever holds it is about to admit it, or cleans up
+  }
+  return make_error(Code::conflict,
+                    fmt::format("another process holds the attempt id \"{}\"", invocation->attempt_id),
+                    "choose a new one, or see which process hangs");
+}
+
 }  // namespace
 
 Result<contract::ResultRecord> run(const Host& host, const Invocation& invocation, const Controls& controls) {
   ::signal(SIGPIPE, SIG_IGN);  // a reader of ours that goes away must not end the attempt
+  TRY(const bool known, is_known(host, invocation));
+  if (known) return follow(host, invocation->attempt_id, controls);
   TRY(Readied readied, ready(host, invocation));
+  TRY(std::optional<AttemptLock> lock, lock_id(host, invocation));
+  if (!lock.has_value()) return follow(host, invocation->attempt_id, controls);
   TRY(Account account, Account::admit(host.state_dir, invocation, controls.on_event));
   Attempt attempt(host, invocation, controls, std::move(readied), account);
   attempt.follow();
-  return account.close();
+  auto result = account.close();
+  failpoint("closed");
+  return result;
 }
 
 }  // namespace cofferdam::attempt

@@ -23,6 +23,14 @@ void fill_standard_descriptors() {
   }
 }
 
+// Not the parts of an attempt that runs, nor what must work without a state folder; `recover` is the sweep.
+bool is_about_state(const Command& command) {
+  return !std::holds_alternative<GatewayOptions>(command) &&
+         !std::holds_alternative<ResolverOptions>(command) &&
+         !std::holds_alternative<BrokerOptions>(command) && !std::holds_alternative<DoctorOptions>(command) &&
+         !std::holds_alternative<RecoverOptions>(command);
+}
+
 Result<int> dispatch(const Command& command) {
   struct Visitor {
     Result<int> operator()(const RunOptions& options) const { return run_verb(options); }
@@ -31,11 +39,13 @@ Result<int> dispatch(const Command& command) {
     Result<int> operator()(const ShowOptions& options) const { return show_verb(options); }
     Result<int> operator()(const DiffOptions& options) const { return diff_verb(options); }
     Result<int> operator()(const CancelOptions& options) const { return cancel_verb(options); }
+    Result<int> operator()(const RecoverOptions& options) const { return recover_verb(options); }
     Result<int> operator()(const DoctorOptions& options) const { return doctor_verb(options); }
     Result<int> operator()(const GatewayOptions& options) const { return gateway_verb(options); }
     Result<int> operator()(const ResolverOptions& options) const { return resolver_verb(options); }
     Result<int> operator()(const BrokerOptions& options) const { return broker_verb(options); }
   };
+  if (is_about_state(command)) sweep_orphans();
   return std::visit(Visitor{}, command);
 }
 

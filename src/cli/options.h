@@ -56,6 +56,11 @@ struct CancelOptions {
   bool json = false;
 };
 
+struct RecoverOptions {
+  std::optional<std::string> config;
+  bool json = false;
+};
+
 struct DoctorOptions {
   std::optional<std::string> config;
   bool json = false;
@@ -66,6 +71,6 @@ struct ResolverOptions {};
 struct BrokerOptions {};
 
 using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, CancelOptions,
-                             DoctorOptions, GatewayOptions, ResolverOptions, BrokerOptions>;
+                             DoctorOptions, RecoverOptions, GatewayOptions, ResolverOptions, BrokerOptions>;
 
 }  // namespace cofferdam::cli

@@ -35,6 +35,7 @@ struct All {
   DiffOptions diff;
   CancelOptions cancel;
   DoctorOptions doctor;
+  RecoverOptions recover;
 };
 
 void add_config(CLI::App* verb, std::optional<std::string>* config) {
@@ -122,6 +123,10 @@ void add_verbs(CLI::App* app, All* all) {
   exec->add_flag("--capture-bodies", all->exec.capture_bodies, kCaptureHelp);
   add_config(exec, &all->exec.config);
   add_record_verbs(app, all);
+  CLI::App* recover = app->add_subcommand(
+      "recover", "close attempts whose supervisor has gone, keep their work, and publish what could not be");
+  add_config(recover, &all->recover.config);
+  recover->add_flag("--json", all->recover.json, "as a JSON object");
   CLI::App* doctor = app->add_subcommand("doctor", "whether this host can run a box, and what to do if not");
   add_config(doctor, &all->doctor.config);
   doctor->add_flag("--json", all->doctor.json, "as a JSON object");
@@ -145,6 +150,7 @@ Command chosen(const CLI::App& app, const All& all) {
   if (name == "diff") return all.diff;
   if (name == "cancel") return all.cancel;
   if (name == "doctor") return all.doctor;
+  if (name == "recover") return all.recover;
   if (name == "internal-resolver") return ResolverOptions{};
   if (name == "internal-broker") return BrokerOptions{};
   return GatewayOptions{};

@@ -17,6 +17,10 @@ Result<int> list_verb(const ListOptions& options);
 Result<int> show_verb(const ShowOptions& options);
 Result<int> diff_verb(const DiffOptions& options);
 Result<int> cancel_verb(const CancelOptions& options);
+Result<int> recover_verb(const RecoverOptions& options);
+// Closes what a supervisor that has gone left behind, and says so on standard error. For every verb that is
+// about the state folder, before its own work; what stands in the way of a recovery does not stop the verb.
+void sweep_orphans();
 Result<int> doctor_verb(const DoctorOptions& options);
 Result<int> gateway_verb(const GatewayOptions& options);
 Result<int> resolver_verb(const ResolverOptions& options);

@@ -181,6 +181,10 @@ Status make_readable(const std::string& store) {
   return {};
 }
 
+std::string base_folder(const std::string& vault_dir, const std::string& git_dir) {
+  return vault_dir + "/" + sha256_hex(git_dir).substr(0, 16) + "/base";
+}
+
 Result<contract::BasePack> make_base_pack(const Source& source, const std::string& head,
                                           const std::string& parent) {
   const std::string final_folder = parent + "/" + head;
@@ -239,8 +243,15 @@ Result<Cloned> clone_head(const Source& source, const contract::CloneRequest& re
   TRY(cloned.identity, identify(source, request));
   TRY(std::string shallow, git::run_git(call_on(source, {"rev-parse", "--is-shallow-repository"})));
   if (trim(shallow) != "false") return incomplete(source, "it is a shallow clone");
-  const std::string parent = vault_dir + "/" + sha256_hex(source.git_dir).substr(0, 16) + "/base";
-  TRY(cloned.pack, make_base_pack(source, request.head, parent));
+  TRY(cloned.pack, make_base_pack(source, request.head, base_folder(vault_dir, source.git_dir)));
+  return cloned;
+}
+
+Result<Cloned> find_clone(const contract::CloneIdentity& identity, const std::string& vault_dir) {
+  if (!is_object_id(identity.head)) return make_error(Code::internal, "a clone without a full head");
+  Cloned cloned;
+  cloned.identity = identity;
+  TRY(cloned.pack, base_pack_in(base_folder(vault_dir, identity.repository) + "/" + identity.head));
   return cloned;
 }
 

@@ -40,4 +40,8 @@ struct Cloned {
 Result<Cloned> clone_head(const Source& source, const contract::CloneRequest& request,
                           const std::string& vault_dir);
 
+// The base pack of a clone that was made before; the repository is not looked at. Code::not_found when it is
+// not there any more.
+Result<Cloned> find_clone(const contract::CloneIdentity& identity, const std::string& vault_dir);
+
 }  // namespace cofferdam::clone

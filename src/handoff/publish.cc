@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/failpoint.h"
 #include "base/text.h"
 #include "git/git.h"
 
@@ -33,18 +34,21 @@ Error blocked(const std::string& branch, const std::string& by) {
 }
 
 // git keeps refs as files: "a" and "a/b" exclude each other. Told apart before anything is written.
-Status check_free(const PublishInput& input, const std::string& ref) {
-  std::vector<std::string> args = {"for-each-ref", "--format=%(refname)"};
+// False when the ref is there already with this very commit: publication was broken off behind that.
+Result<bool> check_free(const PublishInput& input, const std::string& ref) {
+  std::vector<std::string> args = {"for-each-ref", "--format=%(objectname) %(refname)"};
   for (std::size_t at = std::string_view(kHeads).size(); at != std::string::npos;) {
     at = ref.find('/', at + 1);
     args.push_back(ref.substr(0, at));
   }
   TRY(std::string out, git::run_git(call_on(input, args)));
-  for (const std::string& found : split(out, '\n')) {
+  for (const std::string& line : split(out, '\n')) {
+    const std::string found = line.substr(line.find(' ') + 1);
+    if (line == input.commit + " " + ref) return false;
     if (found == ref) return taken(ref);
     if (starts_with(ref, found + "/") || starts_with(found, ref + "/")) return blocked(ref, found);
   }
-  return {};
+  return true;
 }
 
 // The objects that the commit has beyond the base. index-pack checks every link again, now against the
@@ -70,13 +74,17 @@ Result<std::string> publish(const AttemptStore& store, const PublishInput& input
     return make_error(Code::internal, "publication without full object ids");
   }
   const std::string ref = kHeads + input.ref_prefix + "/" + input.attempt_id;
-  TRY_VOID(check_free(input, ref));
+  TRY(const bool free, check_free(input, ref));
+  if (!free) return ref;
   TRY_VOID(send_objects(store, input));
+  failpoint("objects-sent");
   // Compare-and-swap against "there is none": whoever came first keeps the name.
   const std::string none(input.commit.size(), '0');
   auto updated = git::run_git(call_on(input, {"update-ref", "--no-deref", ref, input.commit, none}));
+  failpoint("ref-made");
   if (updated) return ref;
-  TRY_VOID(check_free(input, ref));  // somebody else was first
+  if (auto still = check_free(input, ref); !still)
+    return std::move(still).error();  // somebody else was first
   Error error = std::move(updated).error();
   error.hint = "the change stays in Cofferdam's store and can be published later";
   return error.with("cannot create " + ref);

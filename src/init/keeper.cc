@@ -18,18 +18,20 @@
 namespace cofferdam::init {
 namespace {
 
-// Blocks until the supervisor releases us or is gone. Its end of the socket is the only thing that we
-// believe.
+// Blocks until the supervisor releases us, or is gone and the time that a recovery has is over. Its end of
+// the socket is the only thing that we believe.
 void wait_for_release(const plan::Plan& plan) {
+  // Not before the supervisor has written down who we are: nobody would find a keeper that outlived it.
+  bool kept = false;
   while (true) {
     char byte = 0;
     ssize_t n = ::recv(plan::kControlFd, &byte, 1, 0);
     if (n < 0 && errno == EINTR) continue;
-    if (n == 1 && byte != plan::to_init::release) continue;
-    if (n == 1) return;
-    break;
+    if (n != 1) break;
+    if (byte == plan::to_init::release) return;
+    if (byte == plan::to_init::keep) kept = true;
   }
-  ::poll(nullptr, 0, static_cast<int>(plan.linger_ms));
+  if (kept) ::poll(nullptr, 0, static_cast<int>(plan.linger_ms));
 }
 
 }  // namespace

@@ -4,6 +4,10 @@ namespace cofferdam::settle {
 
 using contract::Outcome;
 
+namespace {
+constexpr const char* kNoCause = "none";
+}
+
 bool Settlement::end(Outcome outcome, const std::string& control, const std::string& detail, Timestamp at) {
   if (first_.has_value()) return false;
   first_ = First{outcome, {control, detail, at}, false};
@@ -58,13 +62,30 @@ void Settlement::distrust(const std::string& control, const std::string& detail,
   first_ = First{Outcome::failed, {control, detail, at}, false};
 }
 
+void Settlement::restore(const contract::ResultRecord& record, bool settled) {
+  cancel_ = record.cancel;
+  started_at_ = record.process.started_at;
+  exit_at_ = record.process.ended_at;
+  status_ = {record.process.exit_code, record.process.signal};
+  gone_at_ = record.settlement.box_gone_at;
+  killed_ = record.settlement.killed;
+  left_ = record.settlement.left;
+  const bool none = record.cause.control.empty() || record.cause.control == kNoCause;
+  if (none || (!settled && record.cause.control == "exit")) return;
+  first_ = First{record.outcome, record.cause, false};
+}
+
 Outcome Settlement::outcome() const {
   return first_.has_value() ? first_->outcome : Outcome::setup_failed;
 }
 
 void Settlement::record(contract::ResultRecord* result) const {
   result->outcome = outcome();
-  if (first_.has_value()) result->cause = first_->cause;
+  if (first_.has_value()) {
+    result->cause = first_->cause;
+  } else {
+    result->cause.control = kNoCause;  // only of a record that is not the last one
+  }
   result->cancel = cancel_;
   result->process.started_at = started_at_;
   result->process.ended_at = exit_at_;
@@ -74,6 +95,7 @@ void Settlement::record(contract::ResultRecord* result) const {
   }
   result->settlement.box_gone_at = gone_at_;
   result->settlement.killed = killed_;
+  result->settlement.left = left_;
   if (gone_at_.has_value() && first_.has_value() && gone_at_->ms > first_->cause.at.ms) {
     result->settlement.took_ms = static_cast<std::uint64_t>(gone_at_->ms - first_->cause.at.ms);
   }

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/process.h"
@@ -27,6 +28,8 @@ class Settlement {
   void box_gone(bool left_over, Timestamp at);
   // The end of the box could not be established: the outcome is `lost`, whatever the first cause was.
   void lost(const std::string& detail, Timestamp at);
+  // What is still there of an attempt that is lost.
+  void left(const std::string& what) { left_.push_back(what); }
   // What the agent's own account says of its work; counts only when the exit was the first cause.
   void conclude(bool ok, const std::string& reason);
   // What is known beside the cause's own words; it goes behind them when the attempt failed or met a limit.
@@ -36,6 +39,10 @@ class Settlement {
   // be published, or is not what the phase allows. Anything but `completed` stays as it is.
   void distrust(const std::string& control, const std::string& detail, Timestamp at);
   void publication_failed(const std::string& detail, Timestamp at) { distrust("publication", detail, at); }
+
+  // What another process had recorded before it went away. The cause of an attempt that was not `settled`
+  // counts only if it was more than the program's own end, of which nobody heard what to think.
+  void restore(const contract::ResultRecord& record, bool settled);
 
   bool has_cause() const { return first_.has_value(); }
   bool exited() const { return exit_at_.has_value(); }
@@ -57,6 +64,7 @@ class Settlement {
   ExitStatus status_;
   std::optional<Timestamp> gone_at_;
   bool killed_ = false;
+  std::vector<std::string> left_;
 };
 
 }  // namespace cofferdam::settle

@@ -1,7 +1,16 @@
 #include "workspace/storage.h"
 
 #include <fcntl.h>
+#include <linux/nsfs.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
+
+#include "base/file.h"
 #include "base/io.h"
 #include "init/client.h"
 
@@ -20,6 +29,7 @@ plan::Plan plan_keeper(const StorageOptions& options) {
   using plan::OpCode;
   plan::Plan plan;
   plan.role = plan::Role::keeper;
+  plan.linger_ms = static_cast<std::uint64_t>(options.linger.count());
   plan.ops = {
       Op{OpCode::dir, "", "/box", 0755, 0, 0},
       Op{OpCode::tmpfs, "", "/work", options.work_bytes, options.work_inodes, 0755},
@@ -33,14 +43,32 @@ plan::Plan plan_keeper(const StorageOptions& options) {
   return plan;
 }
 
+// Whether a process lives in the user namespace `own` or in one nested in it. What has ended meanwhile, or is
+// not ours to look at, does not.
+bool is_in(const std::string& pid, const struct stat& own) {
+  auto opened = open_file("/proc/" + pid + "/ns/user", O_RDONLY);
+  if (!opened) return false;
+  UniqueFd ns = *std::move(opened);
+  constexpr int kMaxNested = 32;  // the kernel's own bound: user_namespaces(7)
+  for (int level = 0; level <= kMaxNested; ++level) {
+    struct stat info {};
+    if (::fstat(ns.get(), &info) != 0) return false;
+    if (info.st_ino == own.st_ino && info.st_dev == own.st_dev) return true;
+    const int parent = ::ioctl(ns.get(), NS_GET_PARENT);
+    if (parent < 0) return false;  // EPERM: the next one is above our own
+    ns = UniqueFd(parent);
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Storage> Storage::create(const StorageOptions& options) {
   init_client::InitOptions starting;
   starting.program = options.init;
   starting.run_as = options.run_as;
-  // It ends by its own watch over the socket, after the plan's linger time (none yet: nothing could take the
-  // storage over), and not by a death signal, which would be tied to the thread that started it.
+  // It ends by its own watch over the socket, and not by a death signal, which would leave nothing to
+  // recover.
   starting.die_with_parent = false;
   TRY(init_client::InitProcess process, init_client::start_init(starting, plan_keeper(options)));
   TRY(bool spoke, wait_readable(process.control.get(), kKeeperBoundMs));
@@ -49,17 +77,63 @@ Result<Storage> Storage::create(const StorageOptions& options) {
   if (message.kind == plan::from_init::failed) return init_client::setup_error("storage", message);
   if (message.kind != plan::from_init::ready)
     return make_error(Code::protocol, "the storage keeper ended early");
-  const std::string ns = "/proc/" + std::to_string(process.child.pid()) + "/ns/";
-  TRY(UniqueFd userns, open_file(ns + "user", O_RDONLY));
-  TRY(UniqueFd mntns, open_file(ns + "mnt", O_RDONLY));
-  return Storage(std::move(process.child), std::move(process.control), std::move(userns), std::move(mntns));
+  Storage storage;
+  TRY(storage.id_, identify(process.child.pid()));
+  storage.keeper_ = std::move(process.child);
+  storage.control_ = std::move(process.control);
+  TRY_VOID(storage.open_namespaces());
+  return storage;
+}
+
+Result<Storage> Storage::take_over(const ProcessId& keeper) {
+  const auto gone = [] { return make_error(Code::not_found, "the storage is gone: its keeper has ended"); };
+  auto pidfd = open_process(keeper);
+  if (!pidfd.has_value()) return gone();
+  Storage storage;
+  storage.id_ = keeper;
+  storage.pidfd_ = *std::move(pidfd);
+  if (!storage.open_namespaces()) return gone();
+  // Only now is it sure that the namespaces were the keeper's: it could have ended between the two.
+  if (!open_process(keeper).has_value()) return gone();
+  return storage;
+}
+
+Status Storage::open_namespaces() {
+  const std::string ns = "/proc/" + std::to_string(id_.pid) + "/ns/";
+  TRY(userns_, open_file(ns + "user", O_RDONLY));
+  TRY(mntns_, open_file(ns + "mnt", O_RDONLY));
+  return {};
+}
+
+Status Storage::keep() {
+  return init_client::send_order(control_.get(), plan::to_init::keep);
+}
+
+Result<std::vector<pid_t>> Storage::processes() const {
+  struct stat own {};
+  if (::fstat(userns_.get(), &own) != 0) return sys_error("stat the storage's user namespace", errno);
+  std::vector<pid_t> found;
+  TRY(const std::vector<std::string> names, list_dir("/proc"));
+  for (const std::string& name : names) {
+    const auto pid = init_client::parse_number(name);
+    if (!pid.has_value() || static_cast<pid_t>(*pid) == id_.pid) continue;
+    if (is_in(name, own)) found.push_back(static_cast<pid_t>(*pid));
+  }
+  return found;
 }
 
 Status Storage::release() {
-  if (!keeper_.running()) return {};
-  TRY_VOID(init_client::send_order(control_.get(), plan::to_init::release));
   userns_.reset();
   mntns_.reset();
+  if (pidfd_.valid()) {
+    ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+    TRY(bool ended, wait_readable(pidfd_.get(), kKeeperBoundMs));
+    pidfd_.reset();
+    if (!ended) return make_error(Code::timeout, "the storage keeper did not end");
+  }
+  if (!keeper_.running()) return {};
+  // A keeper that has ended already has given everything back.
+  (void)init_client::send_order(control_.get(), plan::to_init::release).has_value();
   auto ended = keeper_.wait(std::chrono::milliseconds(kKeeperBoundMs));
   if (!ended) return ended.error().with("storage keeper");
   return {};

@@ -57,7 +57,9 @@ std::string stage_programs(const std::optional<UserIds>& ids, const std::string&
   if (runs_as(ids, build + "/cofferdam")) return build;
   std::string staged = folder + "/programs";
   must(make_dirs(staged, 0755));
-  for (const char* name : {"cofferdam", "cofferdam-init"}) copy_tree(build + "/" + name, staged + "/" + name);
+  for (const char* name : {"cofferdam", "cofferdam-init", "cofferdam-faults"}) {
+    if (exists(build + "/" + name)) copy_tree(build + "/" + name, staged + "/" + name);
+  }
   return staged;
 }
 
@@ -151,15 +153,15 @@ void World::commit(const std::map<std::string, std::string>& files, const std::s
 
 SpawnOptions World::cofferdam_options(const std::vector<std::string>& args) const {
   SpawnOptions options;
-  options.program = programs_ + "/cofferdam";
+  options.program = programs_ + "/" + program;
   options.argv = {"cofferdam"};
   options.run_as = ids_;
   if (!replaced_.empty()) {
     // Mounts come first, then the user.
-    const std::string program = std::exchange(options.program, COFFERDAM_BUILD_DIR "/tests/with-files");
+    const std::string replaced = std::exchange(options.program, COFFERDAM_BUILD_DIR "/tests/with-files");
     options.argv = {options.program, ids_.has_value() ? std::to_string(ids_->uid) : "-"};
     options.argv.insert(options.argv.end(), replaced_.begin(), replaced_.end());
-    options.argv.insert(options.argv.end(), {"--", program});
+    options.argv.insert(options.argv.end(), {"--", replaced});
     options.run_as.reset();
   }
   options.argv.insert(options.argv.end(), args.begin(), args.end());

@@ -58,6 +58,7 @@ class World {
   RunOutcome cofferdam(const std::vector<std::string>& args, const std::string& input = {}) const;
   SpawnOptions cofferdam_options(const std::vector<std::string>& args) const;
   std::vector<std::string> extra_env;
+  std::string program = "cofferdam";  // what cofferdam() runs; the tests of faults have one of their own
   // From now on cofferdam sees these files ("FROM=TO") in the place of the host's.
   void replace_files(std::vector<std::string> pairs) { replaced_ = std::move(pairs); }
 

@@ -144,6 +144,7 @@ Status Box::set_up(const contract::Profile& profile) {
       case plan::from_init::pid: {
         pid = parse_number(message.fields[0]).value_or(0);
         TRY(init_, open_init(pid, child_.pid()));
+        init_pid_ = static_cast<pid_t>(pid);
         break;
       }
       case plan::from_init::listener:

@@ -50,6 +50,7 @@ class Box {
   const std::vector<contract::ControlFact>& controls() const { return controls_; }
   std::vector<UniqueFd>& listeners() { return listeners_; }  // in the order of the profile; take them
   Status go();
+  pid_t init_pid() const { return init_pid_; }       // PID 1 of the box as the host sees it
   int control_fd() const { return control_.get(); }  // readable: receive() has something
   int gone_fd() const { return child_.pidfd(); }     // readable: the box is gone, as the kernel says
   Result<BoxReport> receive();
@@ -64,6 +65,7 @@ class Box {
   Child child_;  // the launcher, whose end proves that the box is gone
   UniqueFd control_;
   UniqueFd init_;  // pidfd of the box's PID 1
+  pid_t init_pid_ = 0;
   std::vector<UniqueFd> listeners_;
   std::vector<contract::ControlFact> controls_;
 };

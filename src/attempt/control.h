@@ -5,10 +5,10 @@
 
 #include "base/result.h"
 
-namespace cofferdam::cli {
+namespace cofferdam::attempt {
 
 // Sends {"cancel":{"reason":...}} to the supervisor that owns `attempt_dir` and waits for its
 // {"ok":true}. Code::conflict when nobody listens there (any more).
 Status request_cancel(const std::string& attempt_dir, const std::string& reason);
 
-}  // namespace cofferdam::cli
+}  // namespace cofferdam::attempt

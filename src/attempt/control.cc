@@ -1,4 +1,4 @@
-#include "cli/control.h"
+#include "attempt/control.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "contract/json.h"
 
-namespace cofferdam::cli {
+namespace cofferdam::attempt {
 namespace {
 
 constexpr std::size_t kMaxReason = 1000;
@@ -80,4 +80,4 @@ Status request_cancel(const std::string& attempt_dir, const std::string& reason)
   return make_error(Code::protocol, "the attempt did not accept the request: " + printable(answer, 200));
 }
 
-}  // namespace cofferdam::cli
+}  // namespace cofferdam::attempt

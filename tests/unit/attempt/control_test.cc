@@ -1,4 +1,4 @@
-#include "cli/control.h"
+#include "attempt/control.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/io.h"
 
-namespace cofferdam::cli {
+namespace cofferdam::attempt {
 namespace {
 
 class ControlTest : public ::testing::Test {
@@ -90,4 +90,4 @@ TEST_F(ControlTest, NobodyThereIsNotRunning) {
 }
 
 }  // namespace
-}  // namespace cofferdam::cli
+}  // namespace cofferdam::attempt

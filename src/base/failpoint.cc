@@ -1,0 +1,9 @@
+#include "base/failpoint.h"
+
+namespace cofferdam {
+
+void failpoint(const char* /*name*/) {}
+
+void failpoint_part(const char* /*part*/, pid_t /*pid*/) {}
+
+}  // namespace cofferdam

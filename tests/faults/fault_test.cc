@@ -1,0 +1,512 @@
+// Kills, at every step of an attempt and at random moments, of the supervisor and of each of its children.
+// Each time: the account is closed exactly once and truly, the ledger's chain holds, what the agent left is
+// kept, and nothing else of the attempt is left on the host.
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <set>
+
+#include "base/file.h"
+#include "base/process_id.h"
+#include "base/text.h"
+#include "contract/lifecycle.h"
+#include "e2e/fixture.h"
+#include "e2e/running.h"
+#include "ledger/ledger.h"
+
+namespace cofferdam::test {
+namespace {
+
+using contract::Outcome;
+using contract::Stage;
+
+class Faults : public EndToEndWorld {
+ protected:
+  void SetUp() override {
+    EndToEndWorld::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    mutable_world().program = "cofferdam-faults";
+    notes_ = world().root() + "/notes";
+    ASSERT_TRUE(make_new_dir(notes_, 0777));
+    ASSERT_EQ(::chmod(notes_.c_str(), 0777), 0);
+  }
+
+  // From now on processes of ours die there.
+  void arm(const std::string& point) {
+    mutable_world().extra_env.push_back("COFFERDAM_FAILPOINT=" + point);
+    mutable_world().extra_env.push_back("COFFERDAM_FAILPOINT_DIR=" + notes_);
+  }
+  void disarm() {
+    auto& env = mutable_world().extra_env;
+    std::erase_if(env, [](const std::string& entry) { return starts_with(entry, "COFFERDAM_FAILPOINT="); });
+  }
+  bool fired() const { return exists(notes_ + "/fired"); }
+
+  std::vector<std::string> command(const std::string& id, const std::string& script) const {
+    return {"run", "--json", "--agent", "command", "--attempt-id", id, "--", "/bin/sh", "-c", script};
+  }
+
+  // What every attempt has to be like after its recovery, whatever was killed when.
+  contract::ResultRecord expect_closed(const std::string& id) {
+    contract::ResultRecord result;
+    auto ledger = open_ledger();
+    if (!ledger) {
+      ADD_FAILURE() << ledger.error().line();
+      return result;
+    }
+    auto record = ledger->find(id);
+    EXPECT_TRUE(record && record->has_value());
+    if (!record || !record->has_value()) return result;
+    EXPECT_TRUE((*record)->result.has_value()) << "there is no terminal result";
+    if (!(*record)->result.has_value()) return result;
+    auto decoded = contract::decode_result(*(*record)->result);
+    EXPECT_TRUE(decoded) << *(*record)->result;
+    if (decoded) result = *decoded;
+    auto chain = ledger->verify(id);
+    EXPECT_TRUE(chain && chain->intact) << (chain ? chain->problem : chain.error().line());
+    expect_one_ending(*ledger, id);
+    expect_nothing_left(id);
+    return result;
+  }
+
+  Result<ledger::Ledger> open_ledger() const {
+    return ledger::Ledger::open(ledger::ledger_path(world().state()));
+  }
+
+  void expect_one_ending(ledger::Ledger& ledger, const std::string& id) {
+    auto events = ledger.events(id);
+    ASSERT_TRUE(events);
+    std::size_t endings = 0;
+    Stage stage = Stage::none;
+    for (const contract::Event& event : *events) {
+      if (event.type == contract::event_type::finished) ++endings;
+      const auto next = contract::next_stage(stage, event.type);
+      ASSERT_TRUE(next.has_value()) << event.type << " after " << contract::stage_name(stage);
+      stage = *next;
+    }
+    EXPECT_EQ(endings, 1U);
+  }
+
+  // Processes by what the test build wrote down of every child; files by name.
+  void expect_nothing_left(const std::string& id) {
+    auto parts = read_file(notes_ + "/parts", 1U << 20U);
+    for (const std::string& line : split(parts ? *parts : "", '\n')) {
+      const std::size_t space = line.find(' ');
+      if (space == std::string::npos) continue;
+      const auto process = process_from_line(line.substr(space + 1));
+      ASSERT_TRUE(process.has_value()) << line;
+      EXPECT_FALSE(open_process(*process).has_value()) << line << " still runs";
+    }
+    const std::string folder = world().state() + "/attempts/" + id;
+    for (const char* name : {"/lock", "/keeper", "/control"}) EXPECT_FALSE(exists(folder + name)) << name;
+    if (auto names = list_dir(folder + "/store.git")) {
+      for (const std::string& name : *names) EXPECT_FALSE(starts_with(name, "incoming-")) << name;
+    }
+    const Captured locks = world().as_user({"/usr/bin/find", world().repo() + "/.git", "-name", "*.lock"});
+    EXPECT_EQ(locks.out, "") << "git's lock files are left in the user's repository";
+    world().git({"fsck", "--strict"});
+  }
+
+  // A second look finds nothing to do and changes nothing.
+  void expect_settled_for_good(const std::string& id) {
+    const RunOutcome before = world().cofferdam({"show", "--json", id});
+    const RunOutcome again = world().cofferdam({"recover", "--json"});
+    EXPECT_EQ(again.status.code, 0) << again.err;
+    EXPECT_NE(again.out.find("\"closed\":[]"), std::string::npos) << again.out;
+    EXPECT_EQ(world().cofferdam({"show", "--json", id}).out, before.out);
+  }
+
+  std::string diff(const std::string& id) { return world().cofferdam({"diff", id}).out; }
+
+  std::string notes_;
+};
+
+// --- the supervisor, at every step
+// --------------------------------------------------------------------------
+
+struct Step {
+  const char* point;
+  bool settled;  // the agent's account was closed: the attempt is what it was
+  bool work;     // and what it left must be there
+};
+
+void PrintTo(const Step& step, std::ostream* out) {
+  *out << step.point;
+}
+
+class SupervisorDies : public Faults, public ::testing::WithParamInterface<std::tuple<User, Step>> {
+ protected:
+  User user() const override { return std::get<0>(GetParam()); }
+};
+
+TEST_P(SupervisorDies, TheAccountIsClosedByTheNextCommand) {
+  const Step& step = std::get<1>(GetParam());
+  const std::string untouched =
+      world().fingerprint(world().repo(), {world().repo() + "/.git/objects", world().repo() + "/.git/refs"});
+  arm(step.point);
+  const RunOutcome killed =
+      world().cofferdam(command("victim", "echo made > made.txt; echo beta >> src/a.txt"));
+  ASSERT_TRUE(fired()) << killed.err;
+  EXPECT_EQ(killed.status.signal, SIGKILL);
+  disarm();
+  const RunOutcome next = world().cofferdam({"list", "--json"});
+  EXPECT_EQ(next.status.code, 0) << next.err;
+  const std::string point = step.point;
+  if (point == "lock-taken" || point == "before-admitted") {
+    // Before the admission there is nothing to account for; behind it, within the event, the row is.
+    auto ledger = open_ledger();
+    ASSERT_TRUE(ledger);
+    auto record = ledger->find("victim");
+    if (record && !record->has_value()) {
+      EXPECT_FALSE(exists(world().state() + "/attempts/victim"));
+      return;
+    }
+  }
+  const contract::ResultRecord result = expect_closed("victim");
+  if (point != "closed" && point != "after-finished") {
+    EXPECT_TRUE(result.recovery.has_value() || point == "before-finished") << "somebody else closed it";
+  }
+  EXPECT_EQ(result.outcome, step.settled ? Outcome::completed : Outcome::lost) << result.cause.detail;
+  if (step.settled) {
+    EXPECT_EQ(result.process.exit_code, 0);
+    EXPECT_EQ(result.publication.state, "published") << result.publication.reason;
+    EXPECT_EQ(world().git({"show", "cofferdam/victim:made.txt"}), "made");
+    EXPECT_EQ(world().git({"rev-parse", "cofferdam/victim^"}), world().git({"rev-parse", "main"}));
+  } else {
+    EXPECT_EQ(result.cause.control, "supervisor");
+    EXPECT_FALSE(result.change.ref.has_value());
+  }
+  if (step.work) {
+    EXPECT_NE(diff("victim").find("+made"), std::string::npos) << "the work is kept";
+  }
+  EXPECT_EQ(untouched, world().fingerprint(world().repo(), {world().repo() + "/.git/objects",
+                                                            world().repo() + "/.git/refs"}));
+  expect_settled_for_good("victim");
+  // The id is used, and says so; another one works.
+  EXPECT_EQ(world().cofferdam(command("victim", "something else")).status.code, 3);
+}
+
+constexpr Step kSteps[] = {
+    {"lock-taken", false, false},
+    {"before-admitted", false, false},
+    {"after-admitted", false, false},
+    {"after-cloned", false, false},
+    {"keeper-recorded", false, false},
+    {"before-workspace-ready", false, false},
+    {"after-workspace-ready", false, false},
+    {"before-box-ready", false, false},
+    {"after-box-ready", false, false},
+    {"go", false, false},
+    {"after-started", false, false},
+    {"before-process-ended", false, true},
+    {"after-process-ended", false, true},
+    {"before-box-gone", false, true},
+    {"after-box-gone", false, true},
+    {"before-settled", false, true},
+    {"after-settled", true, true},
+    {"before-snapshot", true, true},
+    {"after-snapshot", true, true},
+    {"store-made", true, true},
+    {"pack-adopted", true, true},
+    {"before-committed", true, true},
+    {"after-committed", true, true},
+    {"before-publishing", true, true},
+    {"after-publishing", true, true},
+    {"objects-sent", true, true},
+    {"ref-made", true, true},
+    {"before-published", true, true},
+    {"after-published", true, true},
+    {"storage-released", true, true},
+    {"before-finished", true, true},
+    {"after-finished", true, true},
+    {"closed", true, true},
+};
+
+std::string step_name(const ::testing::TestParamInfo<std::tuple<User, Step>>& info) {
+  std::string name = user_name(std::get<0>(info.param)) + "_" + std::get<1>(info.param).point;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, SupervisorDies,
+                         ::testing::Combine(::testing::Values(User::rootless, User::root),
+                                            ::testing::ValuesIn(kSteps)),
+                         step_name);
+
+// --- its children
+// -------------------------------------------------------------------------------------------
+
+struct PartDies {
+  const char* point;  // POINT@PART
+  Outcome outcome;
+  bool vendor;  // with an agent, and so with a gateway
+};
+
+void PrintTo(const PartDies& part, std::ostream* out) {
+  *out << part.point;
+}
+
+class PartFault : public Faults, public ::testing::WithParamInterface<std::tuple<User, PartDies>> {
+ protected:
+  User user() const override { return std::get<0>(GetParam()); }
+};
+
+TEST_P(PartFault, TheSupervisorSaysWhatBecameOfIt) {
+  const PartDies& part = std::get<1>(GetParam());
+  std::vector<std::string> args = command("victim", "echo made > made.txt; sleep 1");
+  if (part.vendor) {
+    use_standin(script_file("edit.json"));
+    args.insert(args.begin() + 1, {"--config", world().config(), "--egress", "anthropic"});
+  }
+  arm(part.point);
+  const RunOutcome outcome = world().cofferdam(args);
+  ASSERT_TRUE(fired()) << outcome.err;
+  disarm();
+  ASSERT_TRUE(outcome.result.has_value()) << outcome.err;
+  EXPECT_EQ(outcome.result->outcome, part.outcome)
+      << outcome.result->cause.control << ": " << outcome.result->cause.detail;
+  EXPECT_FALSE(outcome.result->recovery.has_value());
+  expect_closed("victim");
+  expect_settled_for_good("victim");
+}
+
+constexpr PartDies kParts[] = {
+    // The storage lives as long as somebody holds its namespaces, and the supervisor does.
+    {"keeper-recorded@keeper", Outcome::completed, false},
+    {"after-workspace-ready@keeper", Outcome::completed, false},
+    {"go@keeper", Outcome::completed, false},
+    {"after-settled@keeper", Outcome::completed, false},
+    {"after-box-ready@box", Outcome::setup_failed, false},
+    {"after-started@box", Outcome::setup_failed, false},
+    {"go@gateway", Outcome::failed, true},
+    {"after-started@gateway", Outcome::failed, true},
+    // It has handed its token out, and is asked again only when that one is used up.
+    {"after-started@broker", Outcome::completed, true},
+};
+
+std::string part_name(const ::testing::TestParamInfo<std::tuple<User, PartDies>>& info) {
+  std::string name = user_name(std::get<0>(info.param)) + "_" + std::get<1>(info.param).point;
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '-' || c == '@'; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, PartFault,
+                         ::testing::Combine(::testing::Values(User::rootless, User::root),
+                                            ::testing::ValuesIn(kParts)),
+                         part_name);
+
+// --- recovery itself
+// ----------------------------------------------------------------------------------------
+
+class RecoveryFault : public Faults, public ::testing::WithParamInterface<User> {
+ protected:
+  User user() const override { return GetParam(); }
+
+  // An attempt whose agent has left work and is still at it when the supervisor is killed.
+  void orphan(const std::string& id) {
+    Running running(world(), command(id, "echo made > made.txt; echo ready; sleep 600"));
+    Running::wait_for(world().state() + "/attempts/" + id + "/stdout", "ready");
+    running.child().signal(SIGKILL);
+    ASSERT_TRUE(running.child().wait(std::chrono::seconds(30)));
+  }
+};
+
+TEST_P(RecoveryFault, WorkOfARunningAgentIsKept) {  // B13, F12
+  mutable_world().extra_env.push_back("COFFERDAM_FAILPOINT_DIR=" + notes_);
+  orphan("victim");
+  const RunOutcome recovered = world().cofferdam({"recover"});
+  EXPECT_EQ(recovered.status.code, 0) << recovered.err;
+  EXPECT_NE(recovered.out.find("recovered victim: lost"), std::string::npos) << recovered.out;
+  const contract::ResultRecord result = expect_closed("victim");
+  EXPECT_EQ(result.outcome, Outcome::lost);
+  EXPECT_TRUE(result.change.commit.has_value()) << result.publication.reason;
+  EXPECT_NE(diff("victim").find("+made"), std::string::npos);
+  expect_settled_for_good("victim");
+}
+
+TEST_P(RecoveryFault, RecoveriesThatRaceCloseItOnce) {
+  orphan("victim");
+  std::vector<Running> racing;
+  for (int i = 0; i < 4; ++i) racing.emplace_back(world(), std::vector<std::string>{"recover", "--json"});
+  int closed = 0;
+  for (Running& one : racing) {
+    const RunOutcome outcome = one.finish();
+    EXPECT_EQ(outcome.status.code, 0) << outcome.err;
+    if (outcome.out.find("\"attempt_id\":\"victim\"") != std::string::npos) ++closed;
+  }
+  EXPECT_EQ(closed, 1);
+  expect_closed("victim");
+}
+
+TEST_P(RecoveryFault, ARecoveryThatIsKilledIsRecovered) {
+  for (const char* point :
+       {"after-recovered", "after-settled", "after-snapshot", "store-made", "after-committed",
+        "recovery-brought-home", "recovery-cleaned", "before-finished", "closed-orphan"}) {
+    SCOPED_TRACE(point);
+    const std::string id = std::string("victim-") + point;
+    orphan(id);
+    ::unlink((notes_ + "/fired").c_str());
+    arm(point);
+    const RunOutcome killed = world().cofferdam({"recover"});
+    EXPECT_TRUE(fired()) << killed.err;
+    EXPECT_EQ(killed.status.signal, SIGKILL);
+    disarm();
+    EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0);
+    const contract::ResultRecord result = expect_closed(id);
+    EXPECT_EQ(result.outcome, Outcome::lost);
+    EXPECT_NE(diff(id).find("+made"), std::string::npos) << "the work is kept";
+  }
+}
+
+TEST_P(RecoveryFault, ALivingAttemptIsLeftAlone) {
+  Running running(world(), command("alive", "echo ready; while [ ! -e go ]; do sleep 0.1; done; sleep 1"));
+  Running::wait_for(world().state() + "/attempts/alive/stdout", "ready");
+  const RunOutcome recovered = world().cofferdam({"recover"});
+  EXPECT_EQ(recovered.out, "nothing to recover\n");
+  EXPECT_EQ(world().cofferdam({"cancel", "alive"}).status.code, 0);
+  const RunOutcome outcome = running.finish();
+  ASSERT_TRUE(outcome.result.has_value()) << outcome.err;
+  EXPECT_EQ(outcome.result->outcome, Outcome::cancelled);
+}
+
+TEST_P(RecoveryFault, WithoutItsKeeperTheWorkIsLostAndSaysSo) {
+  mutable_world().extra_env.push_back("COFFERDAM_FAILPOINT_DIR=" + notes_);
+  orphan("victim");
+  auto line = read_file(world().state() + "/attempts/victim/keeper", 256);
+  ASSERT_TRUE(line);
+  const auto keeper = process_from_line(*line);
+  ASSERT_TRUE(keeper.has_value());
+  auto process = open_process(*keeper);
+  ASSERT_TRUE(process.has_value()) << "the control: the keeper has outlived its supervisor";
+  ASSERT_EQ(::kill(keeper->pid, SIGKILL), 0);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (open_process(*keeper).has_value() && std::chrono::steady_clock::now() < end) ::usleep(20'000);
+  EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0);
+  const contract::ResultRecord result = expect_closed("victim");
+  EXPECT_EQ(result.outcome, Outcome::lost);
+  EXPECT_FALSE(result.change.commit.has_value());
+  EXPECT_NE(result.publication.reason.find("its keeper has ended"), std::string::npos)
+      << result.publication.reason;
+  ASSERT_TRUE(result.storage.has_value()) << "and it was said beforehand what the storage survives";
+  EXPECT_EQ(result.storage->kind, "tmpfs");
+}
+
+// The keeper gives the memory back by itself when nobody comes.
+TEST_P(RecoveryFault, TheStorageIsKeptNoLongerThanConfigured) {
+  world().write(world().home() + "/.config/cofferdam/config.toml", "[recovery]\nkeep_storage = \"1s\"\n");
+  orphan("victim");
+  auto line = read_file(world().state() + "/attempts/victim/keeper", 256);
+  ASSERT_TRUE(line);
+  const auto keeper = process_from_line(*line);
+  ASSERT_TRUE(keeper.has_value());
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (open_process(*keeper).has_value() && std::chrono::steady_clock::now() < end) ::usleep(20'000);
+  EXPECT_FALSE(open_process(*keeper).has_value());
+  EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0);
+  EXPECT_FALSE(expect_closed("victim").change.commit.has_value());
+}
+
+TEST_P(RecoveryFault, TheSameInvocationAgainIsTheFirstOnesResult) {
+  const RunOutcome first = world().cofferdam(command("same", "echo made > made.txt"));
+  ASSERT_TRUE(first.result.has_value());
+  const RunOutcome again = world().cofferdam(command("same", "echo made > made.txt"));
+  EXPECT_EQ(again.status.code, 0) << again.err;
+  EXPECT_EQ(again.out, first.out);
+  const RunOutcome other = world().cofferdam(command("same", "echo other > made.txt"));
+  EXPECT_EQ(other.status.code, 3);
+  EXPECT_NE(other.err.find("belongs to a different invocation"), std::string::npos) << other.err;
+}
+
+TEST_P(RecoveryFault, TheSameInvocationJoinsARunningAttempt) {
+  const std::string script = "echo ready; sleep 600";
+  Running first(world(), command("same", script));
+  Running::wait_for(world().state() + "/attempts/same/stdout", "ready");
+  Running second(world(), command("same", script));
+  EXPECT_EQ(world().cofferdam({"cancel", "same", "--reason", "both end"}).status.code, 0);
+  const RunOutcome one = first.finish();
+  const RunOutcome two = second.finish();
+  EXPECT_EQ(one.status.code, 5) << one.err;
+  EXPECT_EQ(two.status.code, 5) << two.err;
+  EXPECT_EQ(one.out, two.out);
+}
+
+TEST_P(RecoveryFault, TheSameInvocationRecoversAnOrphanAndHasItsResult) {
+  orphan("victim");
+  const RunOutcome again =
+      world().cofferdam(command("victim", "echo made > made.txt; echo ready; sleep 600"));
+  EXPECT_EQ(again.status.code, 6) << again.err;
+  ASSERT_TRUE(again.result.has_value());
+  EXPECT_EQ(again.result->outcome, Outcome::lost);
+  EXPECT_TRUE(again.result->change.commit.has_value());
+  expect_closed("victim");
+}
+
+COFFERDAM_FOR_BOTH_USERS(RecoveryFault);
+
+// --- random moments
+// -----------------------------------------------------------------------------------------
+
+// COFFERDAM_FAULT_SEEDS: how many of each user (default 30).
+std::vector<int> seeds() {
+  const char* wanted = ::getenv("COFFERDAM_FAULT_SEEDS");  // NOLINT(concurrency-mt-unsafe)
+  std::vector<int> all(static_cast<std::size_t>(wanted == nullptr ? 30 : std::max(1, std::atoi(wanted))));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+  return all;
+}
+
+class RandomKill : public Faults, public ::testing::WithParamInterface<std::tuple<User, int>> {
+ protected:
+  User user() const override { return std::get<0>(GetParam()); }
+};
+
+TEST_P(RandomKill, LosesNothing) {
+  std::mt19937 random(static_cast<unsigned>(std::get<1>(GetParam())) * 7919U + 17U);
+  mutable_world().extra_env.push_back("COFFERDAM_FAILPOINT_DIR=" + notes_);
+  // How long an undisturbed attempt takes here and now, so that the kill falls into it.
+  const auto start = std::chrono::steady_clock::now();
+  const RunOutcome control = world().cofferdam(command("control", "echo made > made.txt"));
+  ASSERT_EQ(control.status.code, 0) << control.err;
+  const auto took =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
+  const auto delay = std::uniform_int_distribution<std::int64_t>(0, took.count() * 11 / 10)(random);
+  Running running(world(), command("victim", "echo made > made.txt"));
+  // The moment of the kill is what is varied, not something that is waited for.
+  ::usleep(static_cast<useconds_t>(delay));
+  running.child().signal(SIGKILL);
+  const RunOutcome killed = running.finish();
+  SCOPED_TRACE("killed after " + std::to_string(delay) + " of " + std::to_string(took.count()) +
+               " microseconds");
+  EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0);
+  auto ledger = open_ledger();
+  ASSERT_TRUE(ledger);
+  auto record = ledger->find("victim");
+  ASSERT_TRUE(record);
+  if (!record->has_value()) {
+    EXPECT_FALSE(exists(world().state() + "/attempts/victim")) << "killed before the admission";
+    return;
+  }
+  const contract::ResultRecord result = expect_closed("victim");
+  EXPECT_TRUE(result.outcome == Outcome::completed || result.outcome == Outcome::lost);
+  if (result.process.exit_code == 0) {
+    EXPECT_NE(diff("victim").find("+made"), std::string::npos) << "the program had ended: its work is there";
+  }
+  EXPECT_EQ(result.outcome == Outcome::completed, result.change.ref.has_value());
+  expect_settled_for_good("victim");
+}
+
+std::string seed_name(const ::testing::TestParamInfo<std::tuple<User, int>>& info) {
+  return user_name(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomKill,
+                         ::testing::Combine(::testing::Values(User::rootless, User::root),
+                                            ::testing::ValuesIn(seeds())),
+                         seed_name);
+
+}  // namespace
+}  // namespace cofferdam::test
