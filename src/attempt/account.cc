@@ -47,21 +47,48 @@ Result<Account> Account::resume(ledger::Ledger ledger, const ledger::AttemptReco
   Account account(std::move(ledger), std::move(on_event));
   account.result_ = blank_result(invocation);
   account.result_.created_at = record.attempt.created_at;
-  if (record.draft.has_value()) TRY(account.result_, contract::decode_result(*record.draft));
-  const auto stage = contract::stage_from_name(record.stage).value_or(contract::Stage::none);
-  account.settlement_.restore(account.result_, stage >= contract::Stage::settled);
+  if (record.draft.has_value()) {
+    TRY(account.result_, contract::decode_result(*record.draft));
+  }
+  account.stage_ = record.stage;
+  account.settlement_.restore(account.result_, record.stage >= contract::Stage::settled);
   return account;
 }
 
 void Account::event(const char* type, const Json& data) {
+  if (is_early(type)) {
+    early_.emplace_back(type, data);
+    return;
+  }
   failpoint((std::string("before-") + type).c_str());
-  auto event = ledger_.append(result_.attempt_id, type, contract::canonical(data));
+  const contract::Stage next = contract::next_stage(stage_, type).value_or(stage_);
+  auto event = ledger_.append(result_.attempt_id, type, contract::canonical(data), draft_for(next));
   if (!event) {
     if (!broken_.has_value()) broken_ = event.error().with("ledger");
     return;
   }
+  stage_ = next;
   failpoint((std::string("after-") + type).c_str());
   if (on_event_) on_event_(*event);
+  if (early_.empty() || is_early(early_.front().first)) return;
+  for (const auto& [held_type, held_data] : std::exchange(early_, {})) {
+    // Of a box that went before that word came, nothing is recorded behind `settled`.
+    if (contract::next_stage(stage_, held_type).has_value()) this->event(held_type, held_data);
+  }
+}
+
+// A program's first words can be read before init's word that it was started.
+bool Account::is_early(std::string_view type) const {
+  const bool spoken = type == contract::event_type::agent || type == contract::event_type::answered;
+  return spoken && stage_ < contract::Stage::started;
+}
+
+// What a recovery would start from; the last stage has the result itself.
+std::optional<std::string> Account::draft_for(contract::Stage next) const {
+  if (next == stage_ || next == contract::Stage::finished) return std::nullopt;
+  contract::ResultRecord draft = result_;
+  settlement_.record(&draft);
+  return contract::encode_result(draft);
 }
 
 void Account::fail(const char* stage, const Error& error) {
@@ -78,6 +105,10 @@ void Account::cancel(const std::string& by, const std::string& reason) {
 
 Result<contract::ResultRecord> Account::close() {
   settlement_.record(&result_);
+  if (contract::next_stage(stage_, contract::event_type::settled).has_value()) {  // a step failed before that
+    event(contract::event_type::settled,
+          {{"outcome", contract::outcome_name(result_.outcome)}, {"gone", result_.outcome != Outcome::lost}});
+  }
   event(contract::event_type::finished, {{"outcome", contract::outcome_name(result_.outcome)},
                                          {"cause", contract::json_text(result_.cause.control, 100)}});
   if (broken_.has_value()) return *broken_;

@@ -101,9 +101,14 @@ void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const
   wanted.base_head = in.cloned.identity.head;
   wanted.ref_prefix = in.host.config.branch_prefix;
   wanted.attempt_id = in.invocation->attempt_id;
+  if (in.reached < contract::Stage::publishing)
+    in.account.event(contract::event_type::publishing,
+                     {{"ref", handoff::branch_ref(wanted)}, {"commit", commit_id}});
   auto ref = handoff::publish(store, wanted);
   if (!ref) {
     result.publication = {"failed", printable(ref.error().line(), 2000)};
+    in.account.event(contract::event_type::not_published,
+                     {{"state", "failed"}, {"reason", result.publication.reason}});
     in.account.settlement().publication_failed(result.publication.reason, now());
     return;
   }
@@ -143,7 +148,8 @@ Result<bool> make_commit(const BringHomeInput& in) {
   }
   TRY(handoff::AttemptStore store, collect(in, snapshot.tree));
   TRY(result.change.commit, commit(in, store, snapshot.tree));
-  in.account.event(contract::event_type::committed, {{"commit", *result.change.commit}});
+  in.account.event(contract::event_type::committed,
+                   {{"commit", *result.change.commit}, {"tree", snapshot.tree}});
   return true;
 }
 

@@ -223,7 +223,7 @@ Result<contract::ResultRecord> close_orphan(const Host& host, const AttemptLock&
                                             const ledger::AttemptRecord& record) {
   TRY(const contract::Invocation invocation, contract::decode_invocation(record.invocation));
   TRY(const std::vector<contract::Event> events, ledger.events(record.attempt.id));
-  const Stage reached = contract::stage_from_name(record.stage).value_or(Stage::none);
+  const Stage reached = record.stage;
   TRY(Account account, Account::resume(std::move(ledger), record, invocation, nullptr));
   return Recovery(host, lock.folder(), invocation, reached, account).run(events);
 }
