@@ -1,5 +1,6 @@
 #include "attempt/account.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -31,12 +32,29 @@ Result<Account> Account::admit(const std::string& state_dir, const contract::Inv
 }
 
 void Account::event(const char* type, const Json& data) {
+  const std::optional<contract::Stage> next = contract::next_stage(stage_, type);
+  if (!next.has_value()) {
+    if (broken_.has_value()) return;  // the account has a gap already
+    broken_ = make_error(Code::internal,
+                         fmt::format("the event {} cannot follow {}", type, contract::stage_name(stage_)));
+    return;
+  }
   auto event = ledger_.append(result_.attempt_id, type, contract::canonical(data));
   if (!event) {
     if (!broken_.has_value()) broken_ = event.error().with("ledger");
     return;
   }
+  stage_ = *next;
   if (on_event_) on_event_(*event);
+}
+
+void Account::settle(bool gone) {
+  if (!contract::next_stage(stage_, contract::event_type::settled).has_value()) return;
+  const contract::Cause* cause = settlement_.cause();
+  event(contract::event_type::settled,
+        {{"outcome", contract::outcome_name(settlement_.outcome())},
+         {"cause", contract::json_text(cause == nullptr ? "" : cause->control, 100)},
+         {"gone", gone}});
 }
 
 void Account::fail(const char* stage, const Error& error) {

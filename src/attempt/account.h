@@ -11,6 +11,7 @@
 #include "contract/event.h"
 #include "contract/invocation.h"
 #include "contract/json.h"
+#include "contract/lifecycle.h"
 #include "contract/result.h"
 #include "ledger/ledger.h"
 #include "settle/settlement.h"
@@ -24,6 +25,7 @@ class Account {
                                std::function<void(const contract::Event&)> on_event);
 
   // A ledger that cannot be written is remembered (broken()) and ends the attempt: nothing runs unrecorded.
+  // So is an event that cannot come at this stage (contract/lifecycle.h), which would be a mistake of ours.
   void event(const char* type, const contract::Json& data);
   // The first failed write, if any.
   const std::optional<Error>& broken() const { return broken_; }
@@ -33,6 +35,9 @@ class Account {
   // An Error of ours as the attempt's cause: `refused` when host or policy does not allow it, otherwise
   // `setup-failed`.
   void fail(const char* stage, const Error& error);
+  // The event `settled`, unless it is written already; `gone`: nothing of the boxes is left.
+  void settle(bool gone);
+  contract::Stage stage() const { return stage_; }
   // A request to cancel, as fact and event. What it leads to is the caller's.
   void cancel(const std::string& by, const std::string& reason);
   // Writes the result; the last call.
@@ -45,6 +50,7 @@ class Account {
   std::function<void(const contract::Event&)> on_event_;
   contract::ResultRecord result_;
   settle::Settlement settlement_;
+  contract::Stage stage_ = contract::Stage::none;
   std::optional<Error> broken_;
 };
 

@@ -20,7 +20,10 @@ struct PublishInput {
   std::string attempt_id;
 };
 
-// "refs/heads/<prefix>/<id>", created only if nothing is there. Code::conflict, with what to do, when a
+// "refs/heads/<prefix>/<id>".
+std::string branch_ref(const PublishInput& input);
+
+// branch_ref(), created only if nothing is there. Code::conflict, with what to do, when a
 // branch of that name or one that blocks it exists.
 Result<std::string> publish(const AttemptStore& store, const PublishInput& input);
 

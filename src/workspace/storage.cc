@@ -55,6 +55,10 @@ Result<Storage> Storage::create(const StorageOptions& options) {
   return Storage(std::move(process.child), std::move(process.control), std::move(userns), std::move(mntns));
 }
 
+std::string Storage::describe() const {
+  return "storage keeper, pid " + std::to_string(keeper_.pid());
+}
+
 Status Storage::release() {
   if (!keeper_.running()) return {};
   TRY_VOID(init_client::send_order(control_.get(), plan::to_init::release));

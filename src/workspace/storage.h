@@ -29,6 +29,8 @@ class Storage {
   contract::StorageRef ref() const { return {userns_.get(), mntns_.get()}; }
   // Ends the keeper and waits for it; every box of the storage has to be gone.
   Status release();
+  // What is left when that fails, for the record.
+  std::string describe() const;
 
  private:
   Storage(Child keeper, UniqueFd control, UniqueFd userns, UniqueFd mntns)
