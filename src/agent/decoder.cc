@@ -22,6 +22,8 @@ class CommandDecoder final : public Decoder {
     return {event};
   }
 
+  bool listens() const override { return lines_ <= kShownLines; }
+
   Verdict finish(const ExitStatus& exit) override {
     Verdict verdict;
     verdict.ok = exit.success();

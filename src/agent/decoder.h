@@ -16,8 +16,10 @@
 
 namespace cofferdam::agent {
 
-// Longer lines are for the caller to cut; the decoders skip them.
-inline constexpr std::size_t kMaxLineBytes = 16U << 20U;
+// Longer lines are for the caller to cut; the decoders skip them. The most that limits.line_bytes can be.
+inline constexpr std::size_t kMaxLineBytes = 1U << 30U;
+// A command has no protocol: of its longer lines nothing is shown.
+inline constexpr std::size_t kMaxCommandLine = 1U << 20U;
 
 struct AgentEvent {
   // started, message, reasoning, tool-call, tool-result, usage, retry, warning, error, answer
@@ -48,6 +50,8 @@ class Decoder {
   virtual ~Decoder() = default;
   // One line without its newline.
   virtual std::vector<AgentEvent> line(std::string_view text) = 0;
+  // False once no further line would change or show anything.
+  virtual bool listens() const { return true; }
   // Once, after the last line.
   virtual Verdict finish(const ExitStatus& exit) = 0;
 };

@@ -1,5 +1,6 @@
 #include "attempt/account.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -62,6 +63,7 @@ void Account::event(const char* type, const Json& data) {
   }
   failpoint((std::string("before-") + type).c_str());
   const contract::Stage next = contract::next_stage(stage_, type).value_or(stage_);
+  // Where it cannot follow, the ledger refuses it.
   auto event = ledger_.append(result_.attempt_id, type, contract::canonical(data), draft_for(next));
   if (!event) {
     if (!broken_.has_value()) broken_ = event.error().with("ledger");
@@ -89,6 +91,15 @@ std::optional<std::string> Account::draft_for(contract::Stage next) const {
   contract::ResultRecord draft = result_;
   settlement_.record(&draft);
   return contract::encode_result(draft);
+}
+
+void Account::settle(bool gone) {
+  if (!contract::next_stage(stage_, contract::event_type::settled).has_value()) return;
+  const contract::Cause* cause = settlement_.cause();
+  event(contract::event_type::settled,
+        {{"outcome", contract::outcome_name(settlement_.outcome())},
+         {"cause", contract::json_text(cause == nullptr ? "" : cause->control, 100)},
+         {"gone", gone}});
 }
 
 void Account::fail(const char* stage, const Error& error) {

@@ -32,6 +32,7 @@ class Account {
                                 std::function<void(const contract::Event&)> on_event);
 
   // A ledger that cannot be written is remembered (broken()) and ends the attempt: nothing runs unrecorded.
+  // So is an event that cannot come at this stage (contract/lifecycle.h), which would be a mistake of ours.
   void event(const char* type, const contract::Json& data);
   // The first failed write, if any.
   const std::optional<Error>& broken() const { return broken_; }
@@ -41,6 +42,9 @@ class Account {
   // An Error of ours as the attempt's cause: `refused` when host or policy does not allow it, otherwise
   // `setup-failed`.
   void fail(const char* stage, const Error& error);
+  // The event `settled`, unless it is written already; `gone`: nothing of the boxes is left.
+  void settle(bool gone);
+  contract::Stage stage() const { return stage_; }
   // A request to cancel, as fact and event. What it leads to is the caller's.
   void cancel(const std::string& by, const std::string& reason);
   // Writes the result; the last call.

@@ -101,14 +101,15 @@ void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const
   wanted.base_head = in.cloned.identity.head;
   wanted.ref_prefix = in.host.config.branch_prefix;
   wanted.attempt_id = in.invocation->attempt_id;
-  if (in.reached < contract::Stage::publishing)
+  if (in.reached < contract::Stage::publishing) {
     in.account.event(contract::event_type::publishing,
                      {{"ref", handoff::branch_ref(wanted)}, {"commit", commit_id}});
+  }
   auto ref = handoff::publish(store, wanted);
   if (!ref) {
     result.publication = {"failed", printable(ref.error().line(), 2000)};
     in.account.event(contract::event_type::not_published,
-                     {{"state", "failed"}, {"reason", result.publication.reason}});
+                     {{"state", "failed"}, {"reason", contract::json_text(result.publication.reason, 2000)}});
     in.account.settlement().publication_failed(result.publication.reason, now());
     return;
   }

@@ -155,14 +155,16 @@ class Recovery {
       settlement.box_gone(true, now());
       account_.event(contract::event_type::box_gone, {{"killed", true}});
     }
-    account_.event(contract::event_type::settled,
-                   {{"outcome", contract::outcome_name(settlement.outcome())}, {"gone", ended}});
+    account_.settle(ended);
   }
 
   void say_lost(const std::vector<pid_t>& left) {
     lost_ = true;
-    account_.settlement().lost("processes of the attempt could not be ended within the bound", now());
-    for (pid_t pid : left) account_.settlement().left(fmt::format("process {} of the box", pid));
+    const std::string detail = "processes of the attempt could not be ended within the bound";
+    account_.settlement().lost("box", detail, "", now());
+    for (pid_t pid : left) {
+      account_.settlement().lost("box", detail, fmt::format("process {} of the box", pid), now());
+    }
   }
 
   bool has_work() const { return reached_ >= Stage::workspace_ready && account_.result().clone.has_value(); }

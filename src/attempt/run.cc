@@ -18,6 +18,7 @@
 #include "attempt/destinations.h"
 #include "attempt/follow.h"
 #include "attempt/lock.h"
+#include "attempt/output.h"
 #include "attempt/watch.h"
 #include "base/failpoint.h"
 #include "base/fd.h"
@@ -45,7 +46,8 @@ constexpr std::uint16_t kGatewayPort = 20711;
 constexpr int kOutputRoom = 1 << 20;
 // How long another process may take from its lock on an attempt id to the admission.
 constexpr std::chrono::seconds kAdmissionBound{30};
-constexpr std::uint16_t kProxyPort = 20712;  // only with destinations
+constexpr std::uint16_t kProxyPort = 20712;    // only with destinations
+constexpr std::chrono::seconds kEndBound{30};  // of a box that is killed before its program was started
 
 // What has to be right before anything is recorded or started.
 struct Readied {
@@ -158,6 +160,8 @@ class Attempt {
         step("egress", &Attempt::start_gateway) && step("settlement", &Attempt::watch_agent)) {
       bring_home_step();
     }
+    end_unused_box();
+    account_.settle(true);
     close_storage();
     failpoint("storage-released");
   }
@@ -248,6 +252,8 @@ class Attempt {
     profile.scratch_inodes = invocation_->limits.scratch_inodes;
     profile.work_bytes = invocation_->limits.work_bytes;
     profile.work_inodes = invocation_->limits.work_inodes;
+    profile.memory_bytes = invocation_->limits.memory_bytes;
+    profile.pids = invocation_->limits.pids;
     if (invocation_->egress != contract::Vendor::none) profile.listeners.push_back(kGatewayPort);
     if (!invocation_->destinations.empty()) profile.listeners.push_back(kProxyPort);
     profile.deadline = time_left();
@@ -269,9 +275,11 @@ class Attempt {
     box_.emplace(std::move(box));
     failpoint_part("box", box_->init_pid());
     account_.result().controls = box_->controls();
-    output_.out = std::move(out.read);
-    output_.err = std::move(err.read);
-    output_.max_bytes = invocation_->limits.stdout_bytes;
+    const contract::Limits& limits = invocation_->limits;
+    TRY(OutputStream printed, OutputStream::open(std::move(out.read), dir_ + "/stdout", limits.stdout_bytes));
+    TRY(OutputStream errors, OutputStream::open(std::move(err.read), dir_ + "/stderr", limits.stderr_bytes));
+    out_.emplace(std::move(printed));
+    err_.emplace(std::move(errors));
     contract::Json missing = contract::Json::array();
     for (const contract::ControlFact& fact : box_->controls()) {
       if (!fact.enforced) missing.push_back(fact.name);
@@ -290,6 +298,7 @@ class Attempt {
     if (!vendor && invocation_->destinations.empty()) return {};
     egress::GatewayPolicy policy = vendor ? vendor_policy() : egress::GatewayPolicy{};
     policy.run_as = ready_.boxes.run_as;
+    policy.deadline_ms = static_cast<std::uint64_t>((time_left() + invocation_->deadlines.grace).count());
     policy.transport.destinations = ready_.destinations.policy;
     // The box hands its listeners out in the order of the profile.
     egress::GatewayEnds ends;
@@ -342,25 +351,13 @@ class Attempt {
   }
 
   Status watch_agent() {
-    constexpr int kAppend = O_WRONLY | O_CREAT | O_EXCL;
-    TRY(output_.out_file, open_file(dir_ + "/stdout", kAppend));
-    TRY(output_.err_file, open_file(dir_ + "/stderr", kAppend));
     TRY_VOID(box_->go());
     failpoint("go");
     std::unique_ptr<agent::Decoder> decoder = agent::make_decoder(invocation_);
-    Status watched = watch({account_,
-                            *cancel_,
-                            *box_,
-                            gateway_.has_value() ? &*gateway_ : nullptr,
-                            *decoder,
-                            std::move(output_),
-                            deadline_,
-                            invocation_->deadlines.grace,
-                            {invocation_->limits.tokens, invocation_->limits.cost_usd_micros},
-                            ready_.price.has_value()});
-    account_.event(contract::event_type::settled,
-                   {{"outcome", contract::outcome_name(account_.settlement().outcome())},
-                    {"gone", watched.has_value()}});
+    Status watched =
+        watch({account_, *cancel_, *box_, gateway_.has_value() ? &*gateway_ : nullptr, *decoder,
+               *std::move(out_), *std::move(err_), invocation_, deadline_, ready_.price.has_value()});
+    if (watched) account_.settle(true);
     gateway_.reset();
     return watched;
   }
@@ -375,10 +372,29 @@ class Attempt {
     account_.settlement().distrust("handoff", printable(home.error().line(), 2000), now());
   }
 
+  // A box whose program was never started, or whose watch broke off.
+  void end_unused_box() {
+    if (!box_.has_value() || account_.stage() >= contract::Stage::box_gone) return;
+    // Lost already: it has had every bound that it is given.
+    if (account_.settlement().outcome() == contract::Outcome::lost) return account_.settle(false);
+    box_->kill();
+    if (box_->wait_gone(kEndBound)) {
+      account_.settlement().box_gone(true, now());
+      account_.event(contract::event_type::box_gone,
+                     {{"killed", true}, {"took_ms", account_.settlement().took_ms()}});
+      return;
+    }
+    account_.settlement().lost("box", "the box could not be ended within the bound", box_->describe(), now());
+    account_.settle(false);
+  }
+
   void close_storage() {
     box_.reset();
     if (storage_.has_value()) {
-      if (Status released = storage_->release(); !released) account_.fail("storage", released.error());
+      if (Status released = storage_->release(); !released) {
+        account_.settlement().lost("storage", printable(released.error().line(), 2000), storage_->describe(),
+                                   now());
+      }
     }
     ::unlink((dir_ + "/keeper").c_str());
     cancel_.reset();
@@ -394,7 +410,8 @@ class Attempt {
   std::optional<CancelSources> cancel_;
   std::optional<clone::Cloned> cloned_;
   std::optional<workspace::Storage> storage_;
-  Output output_;
+  std::optional<OutputStream> out_;
+  std::optional<OutputStream> err_;
   std::optional<sandbox::Box> box_;
   std::optional<egress::Gateway> gateway_;
 };

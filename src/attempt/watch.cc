@@ -10,6 +10,7 @@
 
 #include "base/io.h"
 #include "base/text.h"
+#include "settle/alarms.h"
 #include "settle/line_splitter.h"
 
 namespace cofferdam::attempt {
@@ -18,33 +19,64 @@ namespace {
 using contract::Json;
 using contract::Outcome;
 using sandbox::BoxReport;
+using settle::Alarm;
 using SteadyClock = std::chrono::steady_clock;
 
 // How long after the grace a box may take to be gone before it is called lost.
 constexpr std::chrono::seconds kSettleBound{30};
 // Init enforces the deadline by itself; we come second, for a host on which init does not get to run.
 constexpr std::chrono::seconds kBehindInit{2};
+// An agent that has given its final answer has nothing left to do but to exit.
+constexpr std::chrono::seconds kAfterAnswer{60};
 
 // Denials beyond this are counted and no longer recorded one by one.
 constexpr std::uint64_t kRecordedDenials = 1000;
 constexpr auto kGatewayEnd = std::chrono::seconds(10);
+// Reads of a stream once the box is gone: more than a pipe can hold.
+constexpr int kLastReads = 64;
+
+std::string gib(std::uint64_t bytes) {
+  if (bytes < (1ULL << 30U)) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+const char* stream_name(bool is_stdout) {
+  return is_stdout ? "stdout" : "stderr";
+}
+
+settle::Bounds bounds_of(const WatchInput& in) {
+  const contract::Deadlines& deadlines = in.invocation->deadlines;
+  settle::Bounds bounds;
+  bounds.deadline = in.deadline + kBehindInit;
+  bounds.first_output = deadlines.first_output;
+  bounds.idle = deadlines.idle;
+  bounds.after_answer = kAfterAnswer;
+  bounds.kill = deadlines.grace + kSettleBound;
+  bounds.lost = kSettleBound;
+  return bounds;
+}
 
 class Watch {
  public:
-  explicit Watch(WatchInput input) : in_(std::move(input)) {}
+  explicit Watch(WatchInput input)
+      : in_(std::move(input)),
+        limits_(in_.invocation->limits),
+        has_protocol_(in_.invocation->agent.name != "command"),
+        alarms_(bounds_of(in_)),
+        lines_(has_protocol_ ? limits_.line_bytes : agent::kMaxCommandLine) {}
 
   Status run() {
     auto handler = [this](const std::string& by, const std::string& reason) { cancel(by, reason); };
     in_.cancel.handle({}, handler);
-    while (!gone_ || in_.output.out.valid() || in_.output.err.valid()) {
+    while (!gone_) {
       std::vector<pollfd> entries = poll_entries();
       const std::size_t own = entries.size();
       in_.cancel.add_to(&entries);
       if (::poll(entries.data(), entries.size(), poll_timeout()) < 0 && errno != EINTR)
         return sys_error("poll", errno);
       if (entries[0].revents != 0) TRY_VOID(box_message());
-      if (entries[1].revents != 0) read_output(&in_.output.out, &in_.output.out_file, true);
-      if (entries[2].revents != 0) read_output(&in_.output.err, &in_.output.err_file, false);
+      if (entries[1].revents != 0) read_output(true);
+      if (entries[2].revents != 0) read_output(false);
       if (entries[3].revents != 0) read_gateway();
       in_.cancel.handle({entries.begin() + static_cast<std::ptrdiff_t>(own), entries.end()}, handler);
       TRY_VOID(check_clock());
@@ -56,34 +88,47 @@ class Watch {
 
  private:
   std::vector<pollfd> poll_entries() const {
-    return {{gone_ ? -1 : in_.box.control_fd(), POLLIN, 0},
-            {in_.output.out.get(), POLLIN, 0},
-            {in_.output.err.get(), POLLIN, 0},
+    return {{in_.box.control_fd(), POLLIN, 0},
+            {in_.out.fd(), POLLIN, 0},
+            {in_.err.fd(), POLLIN, 0},
             {gateway_ended_ || in_.gateway == nullptr ? -1 : in_.gateway->events_fd(), POLLIN, 0}};
   }
 
-  // The next moment at which the clock alone makes something happen.
-  SteadyClock::time_point next_alarm() const { return ending_ ? lost_at_ : in_.deadline + kBehindInit; }
-
   int poll_timeout() const {
-    auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(next_alarm() - SteadyClock::now()).count();
-    return static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, 3'600'000));
+    const auto hour = std::chrono::hours(1);
+    const auto left = std::min<SteadyClock::duration>(alarms_.next() - SteadyClock::now(), hour);
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
+    return static_cast<int>(std::max<std::int64_t>(ms + 1, 0));
   }
 
+  // Last in every round: what had been printed or reported by then comes first.
   Status check_clock() {
-    if (gone_ || SteadyClock::now() < next_alarm()) return {};
-    if (!ending_) {
-      end(Outcome::limit, "deadline", "the total deadline has passed");
-      return {};
+    if (gone_) return {};
+    const contract::Deadlines& deadlines = in_.invocation->deadlines;
+    switch (alarms_.take(SteadyClock::now())) {
+      case Alarm::none:
+        break;
+      case Alarm::deadline:
+        end(Outcome::limit, "deadline", "the total deadline has passed");
+        break;
+      case Alarm::first_output:
+        end(Outcome::limit, "first-output",
+            fmt::format("nothing was printed within {} ms of the start", deadlines.first_output->count()));
+        break;
+      case Alarm::idle:
+        end(Outcome::limit, "idle",
+            fmt::format("neither output nor an answer of the vendor's for {} ms", deadlines.idle->count()));
+        break;
+      case Alarm::unfinished:
+        end(Outcome::limit, "idle", "the agent has answered but did not exit");
+        break;
+      case Alarm::kill:  // init did not end it: the kernel does, when PID 1 goes
+        in_.box.kill();
+        break;
+      case Alarm::lost:
+        return lost();
     }
-    if (!killed_) {  // init did not end it: the kernel does, when its parent goes
-      killed_ = true;
-      lost_at_ = SteadyClock::now() + kSettleBound;
-      in_.box.kill();
-      return {};
-    }
-    return lost();
+    return {};
   }
 
   // Asks for the end; the first cause is kept by the settlement.
@@ -95,7 +140,7 @@ class Watch {
   void stop_box() {
     if (ending_) return;
     ending_ = true;
-    lost_at_ = SteadyClock::now() + in_.grace + kSettleBound;
+    alarms_.ending(SteadyClock::now());
     in_.box.terminate();
   }
 
@@ -106,10 +151,10 @@ class Watch {
 
   Status box_message() {
     TRY(BoxReport report, in_.box.receive());
-    settle::Settlement& settlement = in_.account.settlement();
     switch (report.kind) {
       case BoxReport::Kind::started:
-        settlement.started(now());
+        in_.account.settlement().started(now());
+        alarms_.started(SteadyClock::now());
         in_.account.event(contract::event_type::started, Json::object());
         break;
       case BoxReport::Kind::not_started:
@@ -117,12 +162,16 @@ class Watch {
             sys_error("the program could not be started", report.error).what);
         break;
       case BoxReport::Kind::deadline:
-        settlement.end(Outcome::limit, "deadline", "the total deadline has passed", now());
-        stop_box();
+        end(Outcome::limit, "deadline", "the total deadline has passed");
+        break;
+      case BoxReport::Kind::over:
+        over(report);
+        break;
+      case BoxReport::Kind::full:
+        storage_full(report.control);
         break;
       case BoxReport::Kind::exited:
-        status_ = report.status;
-        settlement.exited(report.status, now());
+        process_ended(report.status);
         break;
       case BoxReport::Kind::gone:
         take_resources(report);
@@ -133,16 +182,46 @@ class Watch {
     return {};
   }
 
+  // Init has begun to end the box by itself.
+  void over(const BoxReport& report) {
+    const bool memory = report.control == "memory";
+    end(Outcome::limit, report.control,
+        memory ? fmt::format("the programs in the box took {} of resident memory, the limit is {}",
+                             gib(report.peak), gib(limits_.memory_bytes))
+               : fmt::format("{} processes and threads were in the box, the limit is {}", report.peak,
+                             limits_.pids));
+  }
+
+  void storage_full(const std::string& control) {
+    std::string detail = "HOME, /tmp or /dev/shm was full";
+    if (control == "work-bytes") detail = fmt::format("the work tree was full ({})", gib(limits_.work_bytes));
+    if (control == "work-inodes")
+      detail = fmt::format("the work tree had no inode left (of {})", limits_.work_inodes);
+    in_.account.settlement().storage_full(control, detail);
+  }
+
+  void process_ended(const ExitStatus& status) {
+    status_ = status;
+    in_.account.settlement().exited(status, now());
+    // Init ends the rest by itself; that too has its bound.
+    alarms_.ending(SteadyClock::now());
+    in_.account.event(contract::event_type::process_ended,
+                      {{"exit_code", status.code.has_value() ? Json(*status.code) : Json(nullptr)},
+                       {"signal", status.signal.has_value() ? Json(*status.signal) : Json(nullptr)}});
+  }
+
   Status lost() {
-    in_.account.settlement().lost("the box could not be ended within the bound; its init is still there",
-                                  now());
+    in_.account.settlement().lost("box",
+                                  "the box could not be ended within the bound; its init is still there",
+                                  in_.box.describe(), now());
     return make_error(Code::timeout, "the box could not be ended within the bound");
   }
 
   void take_resources(const BoxReport& report) {
     left_over_ = report.left_over;
     contract::Resources& resources = in_.account.result().resources;
-    resources.peak_memory = report.peak_bytes;
+    resources.peak_memory = std::max(report.peak_bytes, report.sampled_bytes);
+    resources.peak_pids = report.peak_pids;
     resources.cpu_ms = report.cpu_ms;
     resources.work_bytes = report.work_bytes;
     resources.work_inodes = report.work_inodes;
@@ -150,39 +229,57 @@ class Watch {
 
   // Init's end of the socket is closed. The proof that nothing is left is its parent's end, not this.
   Status box_ended() {
-    in_.account.settlement().end(Outcome::setup_failed, "init", "the box ended without saying why", now());
-    if (!in_.box.wait_gone(in_.grace + kSettleBound)) return lost();
-    in_.account.settlement().box_gone(left_over_, now());
+    settle::Settlement& settlement = in_.account.settlement();
+    settlement.end(Outcome::setup_failed, "init", "the box ended without saying why", now());
+    if (!in_.box.wait_gone(in_.invocation->deadlines.grace + kSettleBound)) return lost();
+    settlement.box_gone(left_over_, now());
     gone_ = true;
+    in_.account.event(contract::event_type::box_gone,
+                      {{"killed", left_over_}, {"took_ms", contract::json_count(settlement.took_ms())}});
     return {};
   }
 
-  void read_output(UniqueFd* pipe, UniqueFd* file, bool is_stdout) {
-    bool would_block = false;
-    auto bytes = read_some(pipe->get(), 65536, &would_block);
-    if (would_block) return;
-    if (!bytes || bytes->empty()) {
-      pipe->reset();
-      return;
+  // True when there may be more at once.
+  bool read_output(bool is_stdout) {
+    OutputStream& stream = is_stdout ? in_.out : in_.err;
+    const OutputStream::Piece piece = stream.read();
+    if (!piece.bytes.empty()) alarms_.printed(SteadyClock::now());
+    if (piece.over) {
+      const std::uint64_t limit = is_stdout ? limits_.stdout_bytes : limits_.stderr_bytes;
+      end(Outcome::limit, stream_name(is_stdout),
+          fmt::format("more than {} bytes on {}", limit, is_stdout ? "standard output" : "standard error"));
     }
-    const std::uint64_t room = in_.output.max_bytes - std::min(in_.output.max_bytes, output_bytes_);
-    output_bytes_ += bytes->size();
-    if (bytes->size() > room) {
-      bytes->resize(room);
-      end(Outcome::limit, "output", fmt::format("more than {} bytes of output", in_.output.max_bytes));
-    }
-    // What the agent printed is kept for people; a full disk there must not end the attempt.
-    (void)write_all(file->get(), *bytes).has_value();
-    if (is_stdout) take_lines(lines_.feed(*bytes));
+    if (is_stdout && in_.decoder.listens()) take_lines(lines_.feed(piece.bytes));
+    return stream.open() && !piece.would_block;
   }
 
   void take_lines(const std::vector<std::string>& lines) {
+    if (has_protocol_ && lines_.dropped_lines() > 0) {
+      end(Outcome::limit, "line",
+          fmt::format("a line of the agent's is longer than {} bytes", limits_.line_bytes));
+    }
+    std::vector<agent::AgentEvent> events;
     for (const std::string& line : lines) {
-      for (const agent::AgentEvent& event : in_.decoder.line(line)) {
-        auto data = contract::parse_json_lenient(event.data, 1U << 20U);
-        in_.account.event(contract::event_type::agent,
-                          {{"kind", event.kind}, {"data", data ? *data : Json::object()}});
+      for (agent::AgentEvent& event : in_.decoder.line(line)) {
+        ++in_.account.result().output.events;
+        if (!has_protocol_ || in_.account.result().output.events <= limits_.events)
+          events.push_back(std::move(event));
       }
+    }
+    record(events);
+    if (has_protocol_ && in_.account.result().output.events > limits_.events)
+      end(Outcome::limit, "events", fmt::format("more than {} events of the agent's", limits_.events));
+  }
+
+  // What one read has come to; the only place that writes the agent's events.
+  void record(const std::vector<agent::AgentEvent>& events) {
+    for (const agent::AgentEvent& event : events) {
+      auto data = contract::parse_json_lenient(event.data, 1U << 20U);
+      in_.account.event(contract::event_type::agent,
+                        {{"kind", event.kind}, {"data", data ? *data : Json::object()}});
+      if (event.kind != "answer" || !in_.account.settlement().answered(now())) continue;
+      alarms_.answered(SteadyClock::now());
+      in_.account.event(contract::event_type::answered, Json::object());
     }
   }
 
@@ -201,6 +298,10 @@ class Watch {
   void gateway_event(const std::string& line) {
     auto event = egress::decode_gateway_event(line);
     if (!event) return end(Outcome::failed, "gateway", event.error().line());
+    if (event->rule == egress::kDeadlineRule) {
+      end(Outcome::limit, "deadline", "the total deadline has passed");
+      return record_egress(*event);
+    }
     contract::ResultRecord& result = in_.account.result();
     if (event->denied) ++result.egress.denied;
     if (event->tunnelled) {
@@ -210,6 +311,7 @@ class Watch {
     if (!event->denied && event->rule != egress::kPresenceRule) ++result.egress.requests;
     result.usage.input_tokens += event->input_tokens;
     result.usage.output_tokens += event->output_tokens;
+    if (!event->denied && event->rule != egress::kPresenceRule) alarms_.active(SteadyClock::now());
     note_vendor(*event);
     spend(*event);
     record_egress(*event);
@@ -258,7 +360,7 @@ class Watch {
     if (event.limit && !event.denied) {
       return end(Outcome::limit, "response", "an answer of the vendor's is too large");
     }
-    const char* over = egress::overspent(in_.budget, spent_);
+    const char* over = egress::overspent({limits_.tokens, limits_.cost_usd_micros}, spent_);
     const std::string budget = event.limit ? event.rule : over != nullptr ? over : "";
     if (!budget.empty()) {
       end(Outcome::limit, budget, fmt::format("the budget of {} at the vendor is used up", budget));
@@ -280,8 +382,24 @@ class Watch {
     vendor_trouble_ = std::string(trim(vendor_trouble_));
   }
 
-  Status finish() {
+  // No process of the box is left to write: what its streams still hold is read, and then they are closed,
+  // whoever else may have them open.
+  void finish_output() {
+    for (bool is_stdout : {true, false}) {
+      for (int reads = 0; reads < kLastReads && read_output(is_stdout); ++reads) {
+      }
+      (is_stdout ? in_.out : in_.err).close();
+    }
     take_lines(lines_.finish());
+    contract::OutputFacts& output = in_.account.result().output;
+    output.stdout_bytes = in_.out.printed();
+    output.stderr_bytes = in_.err.printed();
+    output.dropped_bytes = in_.out.dropped() + in_.err.dropped();
+    output.dropped_lines = lines_.dropped_lines();
+  }
+
+  Status finish() {
+    finish_output();
     // Requests that ended with the box are reported after it; the gateway says the rest when it ends.
     if (in_.gateway != nullptr && !gateway_ended_) {
       in_.gateway->process().signal(SIGTERM);
@@ -299,7 +417,10 @@ class Watch {
 
   void conclude() {
     contract::ResultRecord& result = in_.account.result();
-    agent::Verdict verdict = in_.decoder.finish(status_);
+    // How a program ended that we have ended says nothing of the answer that it had given before.
+    ExitStatus end = status_;
+    if (ending_ && in_.account.settlement().has_answered()) end = {0, std::nullopt};
+    agent::Verdict verdict = in_.decoder.finish(end);
     in_.account.settlement().conclude(verdict.ok, verdict.reason);
     in_.account.settlement().remark(vendor_trouble_);
     result.answer = verdict.answer;
@@ -312,26 +433,24 @@ class Watch {
   }
 
   WatchInput in_;
-  settle::LineSplitter lines_{agent::kMaxLineBytes};
+  const contract::Limits& limits_;
+  const bool has_protocol_;  // its lines are an agent's events, not just text
+  settle::Alarms alarms_;
+  settle::LineSplitter lines_;
   settle::LineSplitter gateway_lines_{16384};
   ExitStatus status_;
   egress::Spent spent_;
   std::uint64_t counted_micros_ = 0;  // without what was never heard
   std::string vendor_trouble_;
-  std::uint64_t output_bytes_ = 0;
   bool ending_ = false;
-  bool killed_ = false;
   bool gone_ = false;
   bool left_over_ = false;
   bool gateway_ended_ = false;
-  SteadyClock::time_point lost_at_{};
 };
 
 }  // namespace
 
 Status watch(WatchInput input) {
-  TRY_VOID(set_nonblocking(input.output.out.get(), true));
-  TRY_VOID(set_nonblocking(input.output.err.get(), true));
   if (input.gateway != nullptr) TRY_VOID(set_nonblocking(input.gateway->events_fd(), true));
   return Watch(std::move(input)).run();
 }

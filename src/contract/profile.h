@@ -49,6 +49,9 @@ struct Profile {
   std::chrono::milliseconds deadline{0};  // init enforces it by itself, then the grace
   std::chrono::milliseconds grace{0};
   std::uint64_t file_size_limit = 0;  // RLIMIT_FSIZE in bytes; 0: none
+  // Of all programs in the box together, watched by init; 0: not watched.
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t pids = 0;  // processes and threads
   // Standard streams and further descriptors of the program; sources are borrowed until the box has started.
   std::vector<FdMapping> fds;
 };

@@ -35,7 +35,9 @@ struct GatewayPolicy {
   std::uint64_t total_tokens = 0;
   std::uint64_t max_cost_micros = 0;
   std::uint64_t max_parallel = 0;
-  std::uint64_t max_connections = 64;    // of the box at a time
+  std::uint64_t max_connections = 64;  // of the box at a time
+  // From its start until the gateway ends by itself, whatever its supervisor does; 0: never.
+  std::uint64_t deadline_ms = 0;
   std::optional<ModelPrice> price = {};  // of the models; none: what they cost is not known
   // Whom the gateway becomes, without any group, before it accepts anything; for a supervisor that is root.
   std::optional<UserIds> run_as = {};
@@ -44,6 +46,8 @@ struct GatewayPolicy {
 
 // The rule of `HEAD /`, which the gateway answers by itself: not a request to the vendor.
 inline constexpr const char* kPresenceRule = "presence";
+// The rule of the last event of a gateway that its own deadline has ended.
+inline constexpr const char* kDeadlineRule = "deadline";
 // The failure of an exchange that the box has left: before the end, or behind the last event of a stream.
 inline constexpr const char* kClientGone = "client-gone";
 

@@ -84,6 +84,7 @@ Result<GatewayPolicy> decode_policy(std::string_view bytes) {
   policy.max_cost_micros = in.integer("max_cost_micros", 0, kMaxJsonInteger);
   policy.max_parallel = in.integer("max_parallel", 0, kMaxJsonInteger);
   policy.max_connections = in.integer("max_connections", 1, kMostConnections);
+  policy.deadline_ms = in.integer("deadline_ms", 0, kMaxJsonInteger);
   if (auto price = in.maybe_object("price", contract::Absent::only_null)) policy.price = read_price(*price);
   if (auto user = in.maybe_object("run_as", contract::Absent::only_null)) {
     UserIds ids;
@@ -155,6 +156,7 @@ Result<std::string> encode_setup(const GatewayPolicy& policy) {
                {"max_cost_micros", contract::json_count(policy.max_cost_micros)},
                {"max_parallel", contract::json_count(policy.max_parallel)},
                {"max_connections", contract::json_count(policy.max_connections)},
+               {"deadline_ms", contract::json_count(policy.deadline_ms)},
                {"price", price_json(policy.price)},
                {"run_as", nullptr},
                {"transport", encode_transport(policy.transport)}};

@@ -84,6 +84,7 @@ class Server {
   void admit(tcp::socket socket);
   void watch_events();
   void stop();
+  void arm_deadline();
   void end(Status status);
   Status listen(UniqueFd listener, tcp::acceptor* acceptor);
 
@@ -100,6 +101,7 @@ class Server {
   tcp::acceptor tunnel_acceptor_{context_};
   asio::signal_set signals_{context_};
   asio::steady_timer stop_timer_{context_};
+  asio::steady_timer deadline_{context_};
   asio::posix::stream_descriptor events_{context_};
 };
 
@@ -229,6 +231,20 @@ void Server::stop() {
   stop_timer_.async_wait([this](error_code) { context_.stop(); });
 }
 
+// A supervisor that is stopped, or hangs, ends nothing: the way out closes by itself.
+void Server::arm_deadline() {
+  if (setup_->policy.deadline_ms == 0) return;
+  deadline_.expires_after(std::chrono::milliseconds(setup_->policy.deadline_ms));
+  deadline_.async_wait([this](error_code ec) {
+    if (ec) return;
+    GatewayEvent event;
+    event.rule = kDeadlineRule;
+    event.limit = true;
+    shared_.record(event);
+    stop();
+  });
+}
+
 void Server::stop_if_empty() {
   if (shared_.sessions.empty() && (!tunnels_.has_value() || tunnels_->empty())) context_.stop();
 }
@@ -244,6 +260,7 @@ Status Server::run() {
                                 {"ports_limited", confinement_.ports_limited}};
   TRY_VOID(write_line(events_fd_, contract::canonical(first)));
   watch_events();
+  arm_deadline();
   signals_.async_wait([this](error_code ec, int) {
     if (!ec) stop();
   });

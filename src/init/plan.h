@@ -75,6 +75,9 @@ struct Plan {
   std::uint64_t linger_ms = 0;  // keeper: how long it outlives its supervisor
   std::uint64_t file_size_limit = 0;
   std::uint64_t open_files = 4096;
+  // Of all processes in the box but init, watched by it; 0: not watched.
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t pids = 0;  // processes and threads; a hard bound too
   Expected expected;
 };
 
@@ -174,6 +177,8 @@ void plan_fields(Codec& codec, PlanT& plan) {
   codec.number(plan.linger_ms);
   codec.number(plan.file_size_limit);
   codec.number(plan.open_files);
+  codec.number(plan.memory_bytes);
+  codec.number(plan.pids);
   codec.number(plan.expected.work);
   codec.number(plan.expected.metadata);
   codec.number(plan.expected.output);

@@ -17,9 +17,12 @@ inline constexpr char ready = 'R';        // every probe has been reported; wait
 inline constexpr char started = 'S';      // the program has been executed
 inline constexpr char not_started = 'X';  // errno: it could not be executed
 inline constexpr char deadline = 'D';     // init's own deadline has passed
-inline constexpr char exited = 'Q';       // "c" or "s" NUL value: exit code or signal of the program
+inline constexpr char over = 'M';    // "memory" or "pids" NUL peak: over the plan's limit, the end follows
+inline constexpr char full = 'F';    // "work-bytes", "work-inodes" or "scratch": no room left; once each
+inline constexpr char exited = 'Q';  // "c" or "s" NUL value: exit code or signal of the program
 // Last: everything but init has been killed and reaped.
 // left-overs killed ("1"/"0") NUL largest resident set in KiB NUL cpu ms NUL work bytes NUL work inodes
+// NUL most resident bytes of all processes as sampled NUL most processes and threads as sampled
 inline constexpr char gone = 'G';
 }  // namespace from_init
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "init/protocol.h"
+#include "init/sampler.h"
 #include "init/sys.h"
 
 namespace cofferdam::init {
@@ -28,6 +29,7 @@ struct State {
   int deadline = -1;  // timerfd(2)
   int grace = -1;     // timerfd(2), armed when TERM has been sent
   pid_t program = -1;
+  Sampler sampler;
 };
 
 std::vector<char*> pointers(const std::vector<std::string>& strings) {
@@ -59,7 +61,7 @@ char receive() {
 }
 
 // Everything in the box but us. The kernel ends the rest when we exit, in any case.
-[[noreturn]] void finish() {
+[[noreturn]] void finish(const State& state) {
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {  // what has ended already was not left over
   }
   const bool left_over = ::kill(-1, SIGKILL) == 0;
@@ -78,7 +80,9 @@ char receive() {
   const auto cpu = static_cast<std::uint64_t>(milliseconds(usage.ru_utime) + milliseconds(usage.ru_stime));
   std::string text =
       fields(left_over ? "1" : "0", number(static_cast<std::uint64_t>(usage.ru_maxrss)), number(cpu));
-  send_text(plan::from_init::gone, fields(text, number(bytes), number(inodes)));
+  text = fields(text, number(bytes), number(inodes));
+  send_text(plan::from_init::gone,
+            fields(text, number(state.sampler.peak_bytes()), number(state.sampler.peak_pids())));
   ::_exit(0);
 }
 
@@ -86,7 +90,7 @@ void terminate(State* state) {
   ::kill(-1, SIGTERM);
   ::kill(-1, SIGCONT);  // a stopped process takes TERM only when it goes on
   if (state->grace >= 0) return;
-  if (state->plan->grace_ms == 0) finish();
+  if (state->plan->grace_ms == 0) finish(*state);
   state->grace = timer(state->plan->grace_ms);
 }
 
@@ -148,7 +152,7 @@ void start_program(State* state) {
   ::close(report[0]);
   if (n == static_cast<ssize_t>(sizeof error)) {
     send_text(plan::from_init::not_started, number(static_cast<std::uint64_t>(error)));
-    finish();
+    finish(*state);
   }
   send_text(plan::from_init::started, "");
   // The pipes have to end with the program: only our copies of its descriptors are closed here.
@@ -165,22 +169,24 @@ void reap(State* state) {
   pid_t pid = -1;
   while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
     if (pid != state->program) continue;
+    state->sampler.look_at_storage();  // what made it fail may not be there any more at the next look
     const bool signalled = WIFSIGNALED(status);
     const int value = signalled ? WTERMSIG(status) : WEXITSTATUS(status);
     send_text(plan::from_init::exited,
               fields(signalled ? "s" : "c", number(static_cast<std::uint64_t>(value))));
-    finish();
+    finish(*state);
   }
 }
 
 [[noreturn]] void loop(State* state) {
   while (true) {
-    pollfd entries[4] = {{plan::kControlFd, POLLIN, 0},
+    pollfd entries[5] = {{plan::kControlFd, POLLIN, 0},
                          {state->signals, POLLIN, 0},
                          {state->deadline, POLLIN, 0},
-                         {state->grace, POLLIN, 0}};
-    if (::poll(entries, 4, -1) < 0) continue;
-    if (entries[3].revents != 0) finish();
+                         {state->grace, POLLIN, 0},
+                         {state->sampler.timer(), POLLIN, 0}};
+    if (::poll(entries, 5, -1) < 0) continue;
+    if (entries[3].revents != 0) finish(*state);
     if (entries[1].revents != 0) reap(state);
     if (entries[2].revents != 0) {
       ::close(state->deadline);
@@ -191,8 +197,9 @@ void reap(State* state) {
     if (entries[0].revents != 0) {
       char order = receive();
       if (order == plan::to_init::terminate) terminate(state);
-      if (order == plan::to_init::kill) finish();
+      if (order == plan::to_init::kill) finish(*state);
     }
+    if (entries[4].revents != 0 && state->sampler.look()) terminate(state);
   }
 }
 
@@ -214,13 +221,14 @@ void supervise(const plan::Plan& plan) {
     if (::poll(entries, 2, -1) < 0) continue;
     if (entries[1].revents != 0) {
       send_text(plan::from_init::deadline, "");
-      finish();
+      finish(state);
     }
     char order = receive();
     if (order == plan::to_init::go) break;
-    finish();
+    finish(state);
   }
   start_program(&state);
+  state.sampler.start(plan);
   loop(&state);
 }
 

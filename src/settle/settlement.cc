@@ -6,7 +6,8 @@ using contract::Outcome;
 
 namespace {
 constexpr const char* kNoCause = "none";
-}
+constexpr std::size_t kMaxLeft = 64;  // SettlementFacts::left
+}  // namespace
 
 bool Settlement::end(Outcome outcome, const std::string& control, const std::string& detail, Timestamp at) {
   if (first_.has_value()) return false;
@@ -21,6 +22,16 @@ bool Settlement::cancel(const std::string& by, const std::string& reason, Timest
 
 void Settlement::started(Timestamp at) {
   started_at_ = at;
+}
+
+bool Settlement::answered(Timestamp at) {
+  if (answered_at_.has_value()) return false;
+  answered_at_ = at;
+  return true;
+}
+
+void Settlement::storage_full(const std::string& control, const std::string& detail) {
+  if (full_.control.empty()) full_ = {control, detail, {}};
 }
 
 void Settlement::exited(const ExitStatus& status, Timestamp at) {
@@ -38,17 +49,26 @@ void Settlement::box_gone(bool left_over, Timestamp at) {
   killed_ = left_over;
 }
 
-void Settlement::lost(const std::string& detail, Timestamp at) {
-  end(Outcome::lost, "box", detail, at);
+void Settlement::lost(const std::string& control, const std::string& detail, const std::string& left,
+                      Timestamp at) {
+  // Work that was completed is not what ended it.
+  if (outcome() == Outcome::completed) first_.reset();
+  end(Outcome::lost, control, detail, at);
   first_->outcome = Outcome::lost;
   first_->by_exit = false;
+  if (!left.empty() && left_.size() < kMaxLeft) left_.push_back(left);
 }
 
 void Settlement::conclude(bool ok, const std::string& reason) {
   if (!first_.has_value() || !first_->by_exit) return;
   first_->outcome = ok ? Outcome::completed : Outcome::failed;
   if (!ok && !reason.empty()) first_->cause.detail = reason;
-  if (!ok) first_->cause.control = "agent";
+  if (ok) return;
+  first_->cause.control = "agent";
+  if (full_.control.empty()) return;
+  first_->outcome = Outcome::limit;
+  first_->cause.control = full_.control;
+  first_->cause.detail = full_.detail + ": " + first_->cause.detail;
 }
 
 void Settlement::remark(const std::string& text) {
@@ -70,6 +90,7 @@ void Settlement::restore(const contract::ResultRecord& record, bool settled) {
   gone_at_ = record.settlement.box_gone_at;
   killed_ = record.settlement.killed;
   left_ = record.settlement.left;
+  answered_at_ = record.answered_at;
   const bool none = record.cause.control.empty() || record.cause.control == kNoCause;
   if (none || (!settled && record.cause.control == "exit")) return;
   first_ = First{record.outcome, record.cause, false};
@@ -77,6 +98,11 @@ void Settlement::restore(const contract::ResultRecord& record, bool settled) {
 
 Outcome Settlement::outcome() const {
   return first_.has_value() ? first_->outcome : Outcome::setup_failed;
+}
+
+std::uint64_t Settlement::took_ms() const {
+  if (!gone_at_.has_value() || !first_.has_value() || gone_at_->ms <= first_->cause.at.ms) return 0;
+  return static_cast<std::uint64_t>(gone_at_->ms - first_->cause.at.ms);
 }
 
 void Settlement::record(contract::ResultRecord* result) const {
@@ -95,10 +121,9 @@ void Settlement::record(contract::ResultRecord* result) const {
   }
   result->settlement.box_gone_at = gone_at_;
   result->settlement.killed = killed_;
+  result->settlement.took_ms = took_ms();
   result->settlement.left = left_;
-  if (gone_at_.has_value() && first_.has_value() && gone_at_->ms > first_->cause.at.ms) {
-    result->settlement.took_ms = static_cast<std::uint64_t>(gone_at_->ms - first_->cause.at.ms);
-  }
+  result->answered_at = answered_at_;
 }
 
 }  // namespace cofferdam::settle

@@ -1,7 +1,7 @@
 // Settlement: which cause ended an attempt, and the facts beside it. Pure: times are given, nothing is done.
 //
-// The first cause wins and is never overwritten. "Cancel requested", "process ended" and "box gone" are facts
-// of their own with times of their own; none implies another.
+// The first cause wins and is never overwritten. "Cancel requested", "agent answered", "process ended" and
+// "box gone" are facts of their own with times of their own; none implies another.
 #pragma once
 
 #include <optional>
@@ -23,13 +23,17 @@ class Settlement {
   // A request to cancel, recorded even when something else came first. As end(): true when it is the first.
   bool cancel(const std::string& by, const std::string& reason, Timestamp at);
   void started(Timestamp at);
+  // The agent's final answer has been read. True the first time.
+  bool answered(Timestamp at);
+  // A storage was full at some moment. That ends nothing: the program saw it and may have made room. When it
+  // then fails by itself, this is the reason; of several the first.
+  void storage_full(const std::string& control, const std::string& detail);
   // The program's end is a cause like any other: a deadline that passes later changes nothing.
   void exited(const ExitStatus& status, Timestamp at);
   void box_gone(bool left_over, Timestamp at);
-  // The end of the box could not be established: the outcome is `lost`, whatever the first cause was.
-  void lost(const std::string& detail, Timestamp at);
-  // What is still there of an attempt that is lost.
-  void left(const std::string& what) { left_.push_back(what); }
+  // The end of something could not be established: the outcome is `lost`, whatever the first cause was, and
+  // nothing takes that back. `left` says what is still there.
+  void lost(const std::string& control, const std::string& detail, const std::string& left, Timestamp at);
   // What the agent's own account says of its work; counts only when the exit was the first cause.
   void conclude(bool ok, const std::string& reason);
   // What is known beside the cause's own words; it goes behind them when the attempt failed or met a limit.
@@ -46,6 +50,10 @@ class Settlement {
 
   bool has_cause() const { return first_.has_value(); }
   bool exited() const { return exit_at_.has_value(); }
+  bool has_answered() const { return answered_at_.has_value(); }
+  // From the first cause to the end of the box; 0 while either is missing.
+  std::uint64_t took_ms() const;
+  const contract::Cause* cause() const { return first_.has_value() ? &first_->cause : nullptr; }
   // The outcome so far; setup_failed while nothing has happened.
   contract::Outcome outcome() const;
   // process, cancel, settlement, cause and outcome of the result.
@@ -60,10 +68,12 @@ class Settlement {
   std::optional<First> first_;
   std::optional<contract::CancelFacts> cancel_;
   std::optional<Timestamp> started_at_;
+  std::optional<Timestamp> answered_at_;
   std::optional<Timestamp> exit_at_;
   ExitStatus status_;
   std::optional<Timestamp> gone_at_;
   bool killed_ = false;
+  contract::Cause full_;  // without a control: nothing was full
   std::vector<std::string> left_;
 };
 

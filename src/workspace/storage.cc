@@ -122,6 +122,10 @@ Result<std::vector<pid_t>> Storage::processes() const {
   return found;
 }
 
+std::string Storage::describe() const {
+  return "storage keeper, pid " + std::to_string(keeper_.pid());
+}
+
 Status Storage::release() {
   userns_.reset();
   mntns_.reset();

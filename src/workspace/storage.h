@@ -44,6 +44,8 @@ class Storage {
   Result<std::vector<pid_t>> processes() const;
   // Ends the keeper and waits for it; every box of the storage has to be gone.
   Status release();
+  // What is left when that fails, for the record.
+  std::string describe() const;
 
  private:
   Storage() = default;

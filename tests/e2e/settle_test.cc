@@ -103,7 +103,7 @@ TEST_P(Settle, OutputFloodIsALimit) {
   world().write(world().config(), "[limits]\nstdout_bytes = 1000000\n");
   RunOutcome outcome = run_script("yes flood", {"--config", world().config(), "--attempt-id", "flood"});
   EXPECT_EQ(outcome.status.code, 4) << outcome.err;
-  EXPECT_EQ(outcome.result->cause.control, "output");
+  EXPECT_EQ(outcome.result->cause.control, "stdout");
   auto kept = read_file(printed_by("flood"), 1U << 24U);
   ASSERT_TRUE(kept);
   EXPECT_LE(kept->size(), 1000000U);

@@ -74,6 +74,7 @@ std::string render(const Plan& plan) {
   out += "listeners" + numbers(plan.listeners) + "\ndescriptors" + numbers(plan.program_fds) + "\n";
   out += fmt::format("deadline {} ms, grace {} ms, file size {}, open files {}\n", plan.deadline_ms,
                      plan.grace_ms, plan.file_size_limit, plan.open_files);
+  out += fmt::format("memory {}, pids {}\n", plan.memory_bytes, plan.pids);
   const plan::Expected& expected = plan.expected;
   out += fmt::format("expected work {}, metadata {}, output {}\n", kAccess.at(expected.work),
                      kAccess.at(expected.metadata), kAccess.at(expected.output));
@@ -99,6 +100,8 @@ Profile agent(Access work, std::vector<std::uint16_t> listeners, const std::stri
   profile.scratch_inodes = 100'000;
   profile.work_bytes = 2ULL << 30U;
   profile.work_inodes = 500'000;
+  profile.memory_bytes = 4ULL << 30U;
+  profile.pids = 4096;
   profile.listeners = std::move(listeners);
   profile.deadline = std::chrono::minutes(30);
   profile.grace = std::chrono::seconds(5);

@@ -95,9 +95,9 @@ Result<BoxReport> decode_exited(const InitMessage& message) {
 }
 
 Result<BoxReport> decode_gone(const InitMessage& message) {
-  if (message.fields.size() != 5) return malformed();
-  std::uint64_t numbers[4] = {};
-  for (std::size_t i = 0; i < 4; ++i) {
+  if (message.fields.size() != 7) return malformed();
+  std::uint64_t numbers[6] = {};
+  for (std::size_t i = 0; i < 6; ++i) {
     const auto value = parse_number(message.fields[i + 1]);
     if (!value.has_value()) return malformed();
     numbers[i] = *value;
@@ -109,6 +109,29 @@ Result<BoxReport> decode_gone(const InitMessage& message) {
   report.cpu_ms = numbers[1];
   report.work_bytes = numbers[2];
   report.work_inodes = numbers[3];
+  report.sampled_bytes = numbers[4];
+  report.peak_pids = numbers[5];
+  return report;
+}
+
+Result<BoxReport> decode_over(const InitMessage& message) {
+  const auto peak = parse_number(message.fields.size() == 2 ? message.fields[1] : "");
+  const std::string& control = message.fields[0];
+  if (!peak.has_value() || (control != "memory" && control != "pids")) return malformed();
+  BoxReport report;
+  report.kind = BoxReport::Kind::over;
+  report.control = control;
+  report.peak = *peak;
+  return report;
+}
+
+Result<BoxReport> decode_full(const InitMessage& message) {
+  const std::string& control = message.fields[0];
+  const bool known = control == "work-bytes" || control == "work-inodes" || control == "scratch";
+  if (message.fields.size() != 1 || !known) return malformed();
+  BoxReport report;
+  report.kind = BoxReport::Kind::full;
+  report.control = control;
   return report;
 }
 
@@ -184,6 +207,10 @@ Result<BoxReport> Box::receive() {
       return report;
     case plan::from_init::not_started:
       return decode_not_started(message);
+    case plan::from_init::over:
+      return decode_over(message);
+    case plan::from_init::full:
+      return decode_full(message);
     case plan::from_init::exited:
       return decode_exited(message);
     case plan::from_init::gone:
@@ -214,6 +241,10 @@ Box::~Box() {
   if (!child_.running()) return;
   kill();
   (void)wait_gone(kEndBound).has_value();
+}
+
+std::string Box::describe() const {
+  return fmt::format("box, launcher pid {}, init pid {}", child_.pid(), init_pid_);
 }
 
 Status Box::wait_gone(std::chrono::milliseconds limit) {

@@ -24,12 +24,18 @@ struct BoxHost {
 
 // What the box's init said after go.
 struct BoxReport {
-  enum class Kind { started, not_started, deadline, exited, gone, lost };
+  // over: a limit of the plan's was passed, and init has begun to end the box. full: a storage had no room
+  // left; the program goes on.
+  enum class Kind { started, not_started, deadline, over, full, exited, gone, lost };
   Kind kind = Kind::lost;
-  ExitStatus status;       // exited
-  int error = 0;           // not_started: errno
-  bool left_over = false;  // gone: processes were killed after the program had ended
-  std::uint64_t peak_bytes = 0;
+  ExitStatus status;                // exited
+  int error = 0;                    // not_started: errno
+  bool left_over = false;           // gone: processes were killed after the program had ended
+  std::string control;              // over: "memory", "pids"; full: "work-bytes", "work-inodes", "scratch"
+  std::uint64_t peak = 0;           // over: bytes, or processes and threads
+  std::uint64_t peak_bytes = 0;     // gone: of the largest process, as getrusage(2) has it
+  std::uint64_t sampled_bytes = 0;  // gone: of all together, as init sampled them
+  std::uint64_t peak_pids = 0;
   std::uint64_t cpu_ms = 0;
   std::uint64_t work_bytes = 0;
   std::uint64_t work_inodes = 0;
@@ -58,6 +64,8 @@ class Box {
   void kill();
   // Waits for the end of the box. Code::timeout: it still exists.
   Status wait_gone(std::chrono::milliseconds limit);
+  // What is left when that fails, for the record.
+  std::string describe() const;
 
  private:
   Box(Child child, UniqueFd control) : child_(std::move(child)), control_(std::move(control)) {}

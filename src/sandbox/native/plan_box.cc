@@ -133,6 +133,8 @@ plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std:
   plan.deadline_ms = static_cast<std::uint64_t>(profile.deadline.count());
   plan.grace_ms = static_cast<std::uint64_t>(profile.grace.count());
   plan.file_size_limit = profile.file_size_limit;
+  plan.memory_bytes = profile.memory_bytes;
+  plan.pids = profile.pids;
   const bool empty_work = profile.work == Access::none && profile.metadata != Access::none;
   plan.expected.work = static_cast<std::uint8_t>(empty_work ? Access::read_only : profile.work);
   plan.expected.metadata = static_cast<std::uint8_t>(profile.metadata);

@@ -58,6 +58,8 @@ Status take_message(Run* run) {
       run->gone = true;
       break;
     case BoxReport::Kind::started:
+    case BoxReport::Kind::over:  // its end follows
+    case BoxReport::Kind::full:
     case BoxReport::Kind::gone:
       break;
   }

@@ -83,6 +83,7 @@ TEST(GatewaySetup, ComesBackAsItWent) {
   sent.max_cost_micros = 9;
   sent.max_parallel = 10;
   sent.max_connections = 1000;
+  sent.deadline_ms = 77;
   sent.price = ModelPrice{1, 2, 3, 4, 5};
   auto bytes = encode_setup(sent);
   ASSERT_TRUE(bytes.has_value());
@@ -98,6 +99,7 @@ TEST(GatewaySetup, ComesBackAsItWent) {
   EXPECT_EQ(setup->policy.max_cost_micros, 9U);
   EXPECT_EQ(setup->policy.max_parallel, 10U);
   EXPECT_EQ(setup->policy.max_connections, 1000U);
+  EXPECT_EQ(setup->policy.deadline_ms, 77U);
   EXPECT_EQ(setup->policy.price, sent.price);
   EXPECT_TRUE(setup->policy.transport == policy().transport);
 }

@@ -84,7 +84,7 @@ class HostileInit : public ::testing::Test {
 TEST_F(HostileInit, TheScriptedOneWorks) {
   Script script = good_set_up();
   append(&script, {"wait", say(plan::from_init::started), say(plan::from_init::exited, {"c", "7"}),
-                   say(plan::from_init::gone, {"1", "10", "20", "30", "40"})});
+                   say(plan::from_init::gone, {"1", "10", "20", "30", "40", "50", "60"})});
   auto box = start(script);
   ASSERT_TRUE(box) << box.error().line();
   ASSERT_TRUE(box->go());
@@ -207,9 +207,13 @@ TEST_F(HostileInit, MalformedReportsAreNoSuccess) {
 
 TEST_F(HostileInit, AbsurdNumbersAreRefused) {
   for (const std::string& message :
-       {say(plan::from_init::gone, {"1", "9223372036854775807", "x", "-3"}),
-        say(plan::from_init::gone, {"1", "1", "x", "3", "4"}),
-        say(plan::from_init::not_started, {"18446744073709551617"}), say(plan::from_init::not_started)}) {
+       {say(plan::from_init::gone, {"1", "9223372036854775807", "x", "-3", "5", "6", "7"}),
+        say(plan::from_init::gone, {"1", "1", "x", "3", "4", "5", "6"}),
+        say(plan::from_init::gone, {"1", "1", "2", "3", "4", "5", "-6"}),
+        say(plan::from_init::over, {"memory", "-1"}), say(plan::from_init::over, {"pids"}),
+        say(plan::from_init::over, {"cpu", "5"}), say(plan::from_init::full, {"work-bytes", "5"}),
+        say(plan::from_init::full, {"the moon"}), say(plan::from_init::not_started, {"18446744073709551617"}),
+        say(plan::from_init::not_started)}) {
     Script script = good_set_up();
     append(&script, {"wait", message});
     auto box = start(script);
@@ -223,7 +227,8 @@ TEST_F(HostileInit, AbsurdNumbersAreRefused) {
 
 TEST_F(HostileInit, LargeResidentSetDoesNotWrap) {
   Script script = good_set_up();
-  append(&script, {"wait", say(plan::from_init::gone, {"1", "9223372036854775807", "1", "2", "3"})});
+  append(&script,
+         {"wait", say(plan::from_init::gone, {"1", "9223372036854775807", "1", "2", "3", "4", "5"})});
   auto box = start(script);
   ASSERT_TRUE(box) << box.error().line();
   ASSERT_TRUE(box->go());
@@ -233,6 +238,8 @@ TEST_F(HostileInit, LargeResidentSetDoesNotWrap) {
   EXPECT_EQ(gone->cpu_ms, 1U);
   EXPECT_EQ(gone->work_bytes, 2U);
   EXPECT_EQ(gone->work_inodes, 3U);
+  EXPECT_EQ(gone->sampled_bytes, 4U);
+  EXPECT_EQ(gone->peak_pids, 5U);
 }
 
 TEST_F(HostileInit, AMissingInitIsNamed) {

@@ -259,5 +259,57 @@ TEST(Settlement, ARemarkStandsBehindTheCause) {
   EXPECT_EQ(record_of(nothing).cause.detail, "");
 }
 
+// A full storage explains a failure and nothing else.
+TEST(Settlement, AFullStorageIsTheReasonOfAFailureOnly) {
+  Settlement failed;
+  failed.storage_full("work-bytes", "the work tree was full");
+  failed.storage_full("scratch", "HOME was full");
+  EXPECT_FALSE(failed.has_cause()) << "by itself it ends nothing";
+  failed.exited(exit_code(1), Timestamp{5});
+  failed.conclude(false, "cannot write");
+  EXPECT_EQ(failed.outcome(), Outcome::limit);
+  EXPECT_EQ(record_of(failed).cause.control, "work-bytes") << "the first of them";
+  EXPECT_EQ(record_of(failed).cause.detail, "the work tree was full: cannot write");
+
+  Settlement made_room;
+  made_room.storage_full("work-bytes", "the work tree was full");
+  made_room.exited(exit_code(0), Timestamp{5});
+  made_room.conclude(true, "");
+  EXPECT_EQ(made_room.outcome(), Outcome::completed);
+
+  Settlement cancelled;
+  cancelled.storage_full("work-bytes", "the work tree was full");
+  cancelled.cancel("signal", "TERM", Timestamp{4});
+  cancelled.exited(exit_code(1), Timestamp{5});
+  cancelled.conclude(false, "cannot write");
+  EXPECT_EQ(cancelled.outcome(), Outcome::cancelled);
+}
+
+// What could not be ended is never completed, and the record says what is left.
+TEST(Settlement, LostTakesEveryWordBack) {
+  Settlement completed;
+  completed.exited(exit_code(0), Timestamp{5});
+  completed.conclude(true, "");
+  completed.lost("storage", "the keeper did not end", "storage keeper, pid 7", Timestamp{9});
+  EXPECT_EQ(completed.outcome(), Outcome::lost);
+  EXPECT_EQ(record_of(completed).cause.control, "storage");
+  EXPECT_EQ(record_of(completed).settlement.left, (std::vector<std::string>{"storage keeper, pid 7"}));
+  completed.conclude(true, "");
+  EXPECT_EQ(completed.outcome(), Outcome::lost);
+  Settlement late;
+  apply(&late, Act::deadline, 3);
+  late.lost("box", "still there", "box, launcher pid 5, init pid 6", Timestamp{9});
+  EXPECT_EQ(late.outcome(), Outcome::lost);
+  EXPECT_EQ(record_of(late).cause.control, "deadline") << "the first cause stays";
+}
+
+TEST(Settlement, TheAnswerIsAFactOfItsOwn) {
+  Settlement settlement;
+  EXPECT_TRUE(settlement.answered(Timestamp{3}));
+  EXPECT_FALSE(settlement.answered(Timestamp{4}));
+  EXPECT_FALSE(settlement.has_cause());
+  EXPECT_EQ(record_of(settlement).answered_at, Timestamp{3});
+}
+
 }  // namespace
 }  // namespace cofferdam::settle
