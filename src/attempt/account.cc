@@ -116,16 +116,14 @@ void Account::cancel(const std::string& by, const std::string& reason) {
 
 Result<contract::ResultRecord> Account::close() {
   settlement_.record(&result_);
-  if (contract::next_stage(stage_, contract::event_type::settled).has_value()) {  // a step failed before that
-    event(contract::event_type::settled,
-          {{"outcome", contract::outcome_name(result_.outcome)}, {"gone", result_.outcome != Outcome::lost}});
-  }
-  event(contract::event_type::finished, {{"outcome", contract::outcome_name(result_.outcome)},
-                                         {"cause", contract::json_text(result_.cause.control, 100)}});
   if (broken_.has_value()) return *broken_;
-  TRY(result_.chain_head, ledger_.chain_head(result_.attempt_id));
-  TRY_VOID(ledger_.finish(result_));
-  return result_;
+  failpoint("before-finished");
+  const Json data = {{"outcome", contract::outcome_name(result_.outcome)},
+                     {"cause", contract::json_text(result_.cause.control, 100)}};
+  TRY(ledger::Closed closed, ledger_.close(result_, contract::canonical(data)));
+  failpoint("after-finished");
+  if (on_event_) on_event_(closed.event);
+  return std::move(closed.result);
 }
 
 }  // namespace cofferdam::attempt

@@ -105,6 +105,10 @@ class Recovery {
 
   Result<contract::ResultRecord> run(const std::vector<contract::Event>& events) {
     hear(events);
+    if (reached_ == Stage::none) {  // the row of version 1 came before its event
+      account_.event(contract::event_type::admitted, {{"invocation_sha256", invocation_.sha256()},
+                                                      {"phase", contract::phase_name(invocation_->phase)}});
+    }
     account_.result().recovery = contract::RecoveryFacts{now(), contract::stage_name(reached_)};
     account_.event(contract::event_type::recovered, {{"stage", contract::stage_name(reached_)}});
     if (reached_ < Stage::settled) settle();
@@ -147,7 +151,7 @@ class Recovery {
                    fmt::format("the supervisor ended before the attempt did; the last step it recorded: {}",
                                contract::stage_name(reached_)),
                    now());
-    if (reached_ == Stage::none || reached_ == Stage::queued) return;
+    if (reached_ == Stage::queued) return;
     auto left = leftovers_.end_boxes();
     const bool ended = left.has_value() && left->empty();
     if (!ended) say_lost(left ? *left : std::vector<pid_t>{});

@@ -59,6 +59,9 @@ Result<std::vector<contract::Event>> append_in(SQLite::Database& db, const std::
                                                const std::vector<NewEvent>& events,
                                                const std::optional<std::string>& draft);
 
+// Within the caller's transaction; what must hold has been checked.
+void write_result(SQLite::Database& db, const contract::ResultRecord& result);
+
 Result<std::optional<AttemptRecord>> read_record(SQLite::Database& db, const std::string& id);
 ChainReport check_chain(SQLite::Database& db, const AttemptRecord& record);
 

@@ -144,12 +144,7 @@ Result<std::string> Ledger::chain_head(const std::string& attempt_id) {
 Status Ledger::finish(const contract::ResultRecord& result) {
   return impl_->write("cannot record the result", [&](SQLite::Database& db) -> Status {
     TRY_VOID(check_result(db, result));
-    prepare_with(db,
-                 "UPDATE attempts SET state = 'finished', stage = 'finished', waiting = 0, outcome = ?2,"
-                 " result = ?3, finished_at = ?4, draft = NULL WHERE id = ?1 AND state = 'running'",
-                 result.attempt_id, std::string(contract::outcome_name(result.outcome)),
-                 contract::encode_result(result), now())
-        .exec();
+    write_result(db, result);
     return {};
   });
 }

@@ -60,6 +60,11 @@ struct NewEvent {
   std::string data = "{}";  // a JSON object
 };
 
+struct Closed {
+  contract::Event event;  // `finished`
+  contract::ResultRecord result;
+};
+
 // What verify() found. `problem` names the first place where the account does not hold, empty when intact.
 struct ChainReport {
   bool intact = false;
@@ -92,6 +97,9 @@ class Ledger {
                                                   const std::optional<std::string>& draft = std::nullopt);
   // The hash of the last event, or the invocation's SHA-256 before the first.
   Result<std::string> chain_head(const std::string& attempt_id);
+  // The last event and the result, whose chain_head is filled in, in one transaction: there is no attempt that
+  // has the one and not the other. `data_json` is the event's.
+  Result<Closed> close(contract::ResultRecord result, const std::string& data_json);
   // Writes the result, once. Its chain_head and invocation_sha256 must be those of the ledger at that moment.
   Status finish(const contract::ResultRecord& result);
 

@@ -259,7 +259,7 @@ TEST_P(PartFault, TheSupervisorSaysWhatBecameOfIt) {
   const PartDies& part = std::get<1>(GetParam());
   std::vector<std::string> args = command("victim", "echo made > made.txt; sleep 1");
   if (part.vendor) {
-    use_standin(script_file("edit.json"));
+    use_standin(script_file("edit-and-run.json"));
     args.insert(args.begin() + 1, {"--config", world().config(), "--egress", "anthropic"});
   }
   arm(part.point);
