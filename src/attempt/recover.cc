@@ -111,7 +111,11 @@ class Recovery {
     }
     account_.result().recovery = contract::RecoveryFacts{now(), contract::stage_name(reached_)};
     account_.event(contract::event_type::recovered, {{"stage", contract::stage_name(reached_)}});
-    if (reached_ < Stage::settled) settle();
+    // Boxes of the handoff too: two of them must not write into one storage.
+    auto left = leftovers_.end_boxes();
+    const bool ended = left.has_value() && left->empty();
+    if (!ended) say_lost(left ? *left : std::vector<pid_t>{});
+    if (reached_ < Stage::settled) settle(ended);
     if (!lost_) bring_home_step();
     failpoint("recovery-brought-home");
     if (Status removed = leftovers_.remove(); !removed) account_.fail("storage", removed.error());
@@ -144,17 +148,14 @@ class Recovery {
     result.usage.output_tokens = std::max(result.usage.output_tokens, usage.output_tokens);
   }
 
-  // The end of an attempt that had none: what is left is ended, and the account says who did not.
-  void settle() {
+  // The end of an attempt that had none.
+  void settle(bool ended) {
     settle::Settlement& settlement = account_.settlement();
     settlement.end(Outcome::lost, "supervisor",
                    fmt::format("the supervisor ended before the attempt did; the last step it recorded: {}",
                                contract::stage_name(reached_)),
                    now());
     if (reached_ == Stage::queued) return;
-    auto left = leftovers_.end_boxes();
-    const bool ended = left.has_value() && left->empty();
-    if (!ended) say_lost(left ? *left : std::vector<pid_t>{});
     if (ended && reached_ >= Stage::box_ready && reached_ < Stage::box_gone) {
       settlement.box_gone(true, now());
       account_.event(contract::event_type::box_gone, {{"killed", true}});
