@@ -17,6 +17,7 @@ Result<int> list_verb(const ListOptions& options);
 Result<int> show_verb(const ShowOptions& options);
 Result<int> diff_verb(const DiffOptions& options);
 Result<int> cancel_verb(const CancelOptions& options);
+Result<int> context_verb(const ContextOptions& options);
 Result<int> doctor_verb(const DoctorOptions& options);
 Result<int> gateway_verb(const GatewayOptions& options);
 Result<int> resolver_verb(const ResolverOptions& options);
