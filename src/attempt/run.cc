@@ -13,12 +13,14 @@
 #include "agent/decoder.h"
 #include "agent/launch.h"
 #include "attempt/account.h"
+#include "attempt/admission.h"
 #include "attempt/bring_home.h"
 #include "attempt/cancel.h"
 #include "attempt/destinations.h"
 #include "attempt/follow.h"
 #include "attempt/lock.h"
 #include "attempt/output.h"
+#include "attempt/recover.h"
 #include "attempt/watch.h"
 #include "base/failpoint.h"
 #include "base/fd.h"
@@ -131,6 +133,10 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   return readied;
 }
 
+ledger::Capacity capacity_of(const Host& host) {
+  return {host.config.capacity_attempts, host.config.capacity_memory_bytes};
+}
+
 // One attempt under way. Its members are made in the order of the path and go in the opposite one.
 class Attempt {
  public:
@@ -155,9 +161,10 @@ class Attempt {
     for (const contract::Destination& one : invocation_->destinations) {
       account_.result().egress.destinations.push_back({one.host, one.port});
     }
-    if (step("admission", &Attempt::open_folder) && step("clone", &Attempt::clone) &&
-        step("workspace", &Attempt::make_workspace) && step("box", &Attempt::start_box) &&
-        step("egress", &Attempt::start_gateway) && step("settlement", &Attempt::watch_agent)) {
+    if (step("admission", &Attempt::open_folder) && step("admission", &Attempt::wait_in_queue) &&
+        step("clone", &Attempt::clone) && step("workspace", &Attempt::make_workspace) &&
+        step("box", &Attempt::start_box) && step("egress", &Attempt::start_gateway) &&
+        step("settlement", &Attempt::watch_agent)) {
       bring_home_step();
     }
     end_unused_box();
@@ -188,6 +195,16 @@ class Attempt {
   Status open_folder() {
     TRY(CancelSources cancel, CancelSources::create(dir_, controls_));
     cancel_.emplace(std::move(cancel));
+    return {};
+  }
+
+  // The attempt's own time begins when it is let in.
+  Status wait_in_queue() {
+    if (!account_.waiting()) return {};
+    const auto total = invocation_->deadlines.total;
+    TRY_VOID(wait_for_turn({account_, *cancel_, capacity_of(host_), total,
+                            [this] { (void)recover(host_, false).has_value(); }}));
+    deadline_ = SteadyClock::now() + total;
     return {};
   }
 
@@ -452,7 +469,7 @@ Result<contract::ResultRecord> run(const Host& host, const Invocation& invocatio
   TRY(Readied readied, ready(host, invocation));
   TRY(std::optional<AttemptLock> lock, lock_id(host, invocation));
   if (!lock.has_value()) return follow(host, invocation->attempt_id, controls);
-  TRY(Account account, Account::admit(host.state_dir, invocation, controls.on_event));
+  TRY(Account account, Account::admit(host.state_dir, invocation, capacity_of(host), controls.on_event));
   Attempt attempt(host, invocation, controls, std::move(readied), account);
   attempt.follow();
   auto result = account.close();

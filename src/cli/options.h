@@ -1,6 +1,7 @@
 // What the command line said, one value type per verb. No meaning yet: the verbs give it one.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -66,11 +67,22 @@ struct DoctorOptions {
   bool json = false;
 };
 
+struct ContextOptions {
+  enum class Action { set, show, list };
+  Action action = Action::list;
+  std::string name;
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  std::optional<std::string> sha256;
+  bool json = false;
+};
+
 struct GatewayOptions {};
 struct ResolverOptions {};
 struct BrokerOptions {};
 
 using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, CancelOptions,
-                             DoctorOptions, RecoverOptions, GatewayOptions, ResolverOptions, BrokerOptions>;
+                             DoctorOptions, RecoverOptions, ContextOptions, GatewayOptions, ResolverOptions,
+                             BrokerOptions>;
 
 }  // namespace cofferdam::cli

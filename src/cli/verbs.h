@@ -21,6 +21,7 @@ Result<int> recover_verb(const RecoverOptions& options);
 // Closes what a supervisor that has gone left behind, and says so on standard error. For every verb that is
 // about the state folder, before its own work; what stands in the way of a recovery does not stop the verb.
 void sweep_orphans();
+Result<int> context_verb(const ContextOptions& options);
 Result<int> doctor_verb(const DoctorOptions& options);
 Result<int> gateway_verb(const GatewayOptions& options);
 Result<int> resolver_verb(const ResolverOptions& options);

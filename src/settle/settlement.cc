@@ -82,6 +82,11 @@ void Settlement::distrust(const std::string& control, const std::string& detail,
   first_ = First{Outcome::failed, {control, detail, at}, false};
 }
 
+void Settlement::stale(const std::string& detail, Timestamp at) {
+  if (outcome() != Outcome::completed) return;
+  first_ = First{Outcome::refused, {"stale-context", detail, at}, false};
+}
+
 void Settlement::restore(const contract::ResultRecord& record, bool settled) {
   cancel_ = record.cancel;
   started_at_ = record.process.started_at;
