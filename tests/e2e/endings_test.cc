@@ -2,6 +2,7 @@
 // its bound, and the kernel says that its box is gone.
 #include <signal.h>
 
+#include <cstdlib>
 #include <future>
 
 #include "base/text.h"
@@ -202,10 +203,9 @@ TEST_P(Amounts, ProcessesAreBounded) {
   EXPECT_EQ(outcome.result->outcome, Outcome::limit) << outcome.err;
   EXPECT_EQ(outcome.result->cause.control, "pids");
   EXPECT_EQ(outcome.result->resources.peak_pids, 40U);
-  const std::string made = printed(outcome);
-  EXPECT_EQ(std::string(trim(made)),
-            outcome.result->process.signal.has_value() || !made.empty() ? "38" : made)
-      << "forty with the shell and python itself";
+  const int made = std::atoi(printed(outcome).c_str());
+  EXPECT_GE(made, 30);
+  EXPECT_LT(made, 40) << "the shell and python itself count too";
   configure("[limits]\npids = 400\n");
   RunOutcome fine = run("few", forks + "'");
   EXPECT_EQ(fine.result->outcome, Outcome::completed) << fine.err;
@@ -217,7 +217,7 @@ TEST_P(Amounts, AFullStorageIsTheCauseOfAFailure) {
   configure("[limits]\nwork_bytes = 4194304\nwork_inodes = 200\nscratch_bytes = 4194304\n");
   const std::pair<const char*, const char*> cases[] = {
       {"work-bytes", "head -c 8000000 /dev/zero > big"},
-      {"work-inodes", "for i in $(seq 400); do : > f$i || exit 1; done"},
+      {"work-inodes", "for i in $(seq 400); do touch f$i || exit 1; done"},
       {"scratch", "head -c 8000000 /dev/zero > /tmp/big"},
   };
   for (const auto& [control, script] : cases) {
