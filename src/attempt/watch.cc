@@ -88,9 +88,10 @@ class Watch {
 
  private:
   std::vector<pollfd> poll_entries() const {
+    // The program may well print before init has said that it runs: the account begins with the latter.
     return {{in_.box.control_fd(), POLLIN, 0},
-            {in_.out.fd(), POLLIN, 0},
-            {in_.err.fd(), POLLIN, 0},
+            {started_ ? in_.out.fd() : -1, POLLIN, 0},
+            {started_ ? in_.err.fd() : -1, POLLIN, 0},
             {gateway_ended_ || in_.gateway == nullptr ? -1 : in_.gateway->events_fd(), POLLIN, 0}};
   }
 
@@ -153,6 +154,7 @@ class Watch {
     TRY(BoxReport report, in_.box.receive());
     switch (report.kind) {
       case BoxReport::Kind::started:
+        started_ = true;
         in_.account.settlement().started(now());
         alarms_.started(SteadyClock::now());
         in_.account.event(contract::event_type::started, Json::object());
@@ -442,6 +444,7 @@ class Watch {
   egress::Spent spent_;
   std::uint64_t counted_micros_ = 0;  // without what was never heard
   std::string vendor_trouble_;
+  bool started_ = false;
   bool ending_ = false;
   bool gone_ = false;
   bool left_over_ = false;

@@ -17,12 +17,14 @@ namespace cofferdam::test {
 // One attempt in the background, to be cancelled or killed.
 class Running {
  public:
-  Running(const World& world, std::vector<std::string> args) {
+  // `in` is the standard input; -1: none.
+  Running(const World& world, std::vector<std::string> args, int in = -1) {
     auto out = make_pipe();
     auto err = make_pipe();
     if (!out || !err) std::abort();
     SpawnOptions options = world.cofferdam_options(args);
     options.fds = {{out->write.get(), 1}, {err->write.get(), 2}};
+    if (in >= 0) options.fds.push_back({in, 0});
     options.die_with_parent = false;
     auto child = spawn(options);
     if (!child) std::abort();

@@ -58,6 +58,34 @@ TEST_F(VendorBounds, AHeadThatDoesNotCome) {
   EXPECT_EQ(event.rule, "messages (vendor-timeout)");
 }
 
+// Nobody else ends it: its supervisor may be stopped.
+TEST_F(VendorBounds, ItsOwnDeadlineEndsTheGateway) {
+  policy_.deadline_ms = 1000;
+  start_vendor([](const VendorRequest&, VendorConnection* connection) { connection->wait_for_close(); });
+  start_gateway();
+  BoxClient box = client();
+  box.send(post("/v1/messages", kAllowedBody));
+  GatewayEvent event = next_event();
+  EXPECT_EQ(event.rule, kDeadlineRule);
+  EXPECT_TRUE(event.limit);
+  EXPECT_FALSE(event.denied);
+  auto ended = gateway_->process().wait(std::chrono::seconds(60));
+  ASSERT_TRUE(ended) << "a request that was under way does not keep it";
+  EXPECT_TRUE(ended->success());
+}
+
+TEST_F(VendorBounds, ControlADeadlineThatHasNotComeEndsNothing) {
+  policy_.deadline_ms = 3'600'000;
+  start_vendor([](const VendorRequest&, VendorConnection* connection) {
+    connection->write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+  });
+  start_gateway();
+  std::string answer;
+  ask(&answer);
+  EXPECT_EQ(status_of(answer), 200);
+  EXPECT_TRUE(gateway_->process().running());
+}
+
 TEST_F(VendorBounds, AStreamThatFallsSilent) {
   policy_.transport.head_ms = 60'000;
   policy_.transport.idle_ms = 200;
