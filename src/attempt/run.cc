@@ -12,6 +12,7 @@
 #include "agent/decoder.h"
 #include "agent/launch.h"
 #include "attempt/account.h"
+#include "attempt/bound_cache.h"
 #include "attempt/bring_home.h"
 #include "attempt/cancel.h"
 #include "attempt/destinations.h"
@@ -380,15 +381,25 @@ class Attempt {
   std::optional<egress::Gateway> gateway_;
 };
 
+// The attempt is over, whatever becomes of the cache: `cofferdam prune` would say what is wrong with it.
+void tidy_vault(const Host& host) {
+  auto ledger = ledger::Ledger::open(ledger::ledger_path(host.state_dir));
+  if (ledger) (void)bound_cache(host.state_dir, *ledger, host.config.cache_max_bytes).has_value();
+}
+
 }  // namespace
 
 Result<contract::ResultRecord> run(const Host& host, const Invocation& invocation, const Controls& controls) {
   ::signal(SIGPIPE, SIG_IGN);  // a reader of ours that goes away must not end the attempt
   TRY(Readied readied, ready(host, invocation));
   TRY(Account account, Account::admit(host.state_dir, invocation, controls.on_event));
-  Attempt attempt(host, invocation, controls, std::move(readied), account);
-  attempt.follow();
-  return account.close();
+  {
+    Attempt attempt(host, invocation, controls, std::move(readied), account);
+    attempt.follow();
+  }
+  auto closed = account.close();
+  tidy_vault(host);
+  return closed;
 }
 
 }  // namespace cofferdam::attempt
