@@ -31,12 +31,37 @@ Result<Account> Account::admit(const std::string& state_dir, const contract::Inv
 }
 
 void Account::event(const char* type, const Json& data) {
-  auto event = ledger_.append(result_.attempt_id, type, contract::canonical(data));
+  if (is_early(type)) {
+    early_.emplace_back(type, data);
+    return;
+  }
+  const contract::Stage next = contract::next_stage(stage_, type).value_or(stage_);
+  auto event = ledger_.append(result_.attempt_id, type, contract::canonical(data), draft_for(next));
   if (!event) {
     if (!broken_.has_value()) broken_ = event.error().with("ledger");
     return;
   }
+  stage_ = next;
   if (on_event_) on_event_(*event);
+  if (early_.empty() || is_early(early_.front().first)) return;
+  for (const auto& [held_type, held_data] : std::exchange(early_, {})) {
+    // Of a box that went before that word came, nothing is recorded behind `settled`.
+    if (contract::next_stage(stage_, held_type).has_value()) this->event(held_type, held_data);
+  }
+}
+
+// A program's first words can be read before init's word that it was started.
+bool Account::is_early(std::string_view type) const {
+  const bool spoken = type == contract::event_type::agent || type == contract::event_type::answered;
+  return spoken && stage_ < contract::Stage::started;
+}
+
+// What a recovery would start from; the last stage has the result itself.
+std::optional<std::string> Account::draft_for(contract::Stage next) const {
+  if (next == stage_ || next == contract::Stage::finished) return std::nullopt;
+  contract::ResultRecord draft = result_;
+  settlement_.record(&draft);
+  return contract::encode_result(draft);
 }
 
 void Account::fail(const char* stage, const Error& error) {
@@ -53,6 +78,10 @@ void Account::cancel(const std::string& by, const std::string& reason) {
 
 Result<contract::ResultRecord> Account::close() {
   settlement_.record(&result_);
+  if (contract::next_stage(stage_, contract::event_type::settled).has_value()) {  // a step failed before that
+    event(contract::event_type::settled,
+          {{"outcome", contract::outcome_name(result_.outcome)}, {"gone", result_.outcome != Outcome::lost}});
+  }
   event(contract::event_type::finished, {{"outcome", contract::outcome_name(result_.outcome)},
                                          {"cause", contract::json_text(result_.cause.control, 100)}});
   if (broken_.has_value()) return *broken_;

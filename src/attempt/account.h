@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "contract/event.h"
 #include "contract/invocation.h"
 #include "contract/json.h"
+#include "contract/lifecycle.h"
 #include "contract/result.h"
 #include "ledger/ledger.h"
 #include "settle/settlement.h"
@@ -41,10 +44,14 @@ class Account {
  private:
   Account(ledger::Ledger ledger, std::function<void(const contract::Event&)> on_event)
       : ledger_(std::move(ledger)), on_event_(std::move(on_event)) {}
+  bool is_early(std::string_view type) const;
+  std::optional<std::string> draft_for(contract::Stage next) const;
   ledger::Ledger ledger_;
   std::function<void(const contract::Event&)> on_event_;
   contract::ResultRecord result_;
   settle::Settlement settlement_;
+  contract::Stage stage_ = contract::Stage::none;
+  std::vector<std::pair<const char*, contract::Json>> early_;  // to be recorded behind `started`
   std::optional<Error> broken_;
 };
 

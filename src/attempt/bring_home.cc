@@ -86,9 +86,13 @@ void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const
   wanted.base_head = in.cloned.identity.head;
   wanted.ref_prefix = in.host.config.branch_prefix;
   wanted.attempt_id = in.invocation->attempt_id;
+  in.account.event(contract::event_type::publishing,
+                   {{"ref", handoff::branch_ref(wanted)}, {"commit", commit_id}});
   auto ref = handoff::publish(store, wanted);
   if (!ref) {
     result.publication = {"failed", printable(ref.error().line(), 2000)};
+    in.account.event(contract::event_type::not_published,
+                     {{"state", "failed"}, {"reason", result.publication.reason}});
     in.account.settlement().publication_failed(result.publication.reason, now());
     return;
   }
@@ -128,6 +132,7 @@ Status bring_home(const BringHomeInput& in) {
   TRY(handoff::AttemptStore store, collect(in, snapshot.tree));
   TRY(std::string id, commit(in, store, snapshot.tree));
   result.change.commit = id;
+  in.account.event(contract::event_type::committed, {{"commit", id}, {"tree", snapshot.tree}});
   publish(in, store, id);
   return {};
 }

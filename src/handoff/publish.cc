@@ -65,11 +65,15 @@ Status send_objects(const AttemptStore& store, const PublishInput& input) {
 
 }  // namespace
 
+std::string branch_ref(const PublishInput& input) {
+  return kHeads + input.ref_prefix + "/" + input.attempt_id;
+}
+
 Result<std::string> publish(const AttemptStore& store, const PublishInput& input) {
   if (!is_object_id(input.commit) || !is_object_id(input.base_head)) {
     return make_error(Code::internal, "publication without full object ids");
   }
-  const std::string ref = kHeads + input.ref_prefix + "/" + input.attempt_id;
+  const std::string ref = branch_ref(input);
   TRY_VOID(check_free(input, ref));
   TRY_VOID(send_objects(store, input));
   // Compare-and-swap against "there is none": whoever came first keeps the name.

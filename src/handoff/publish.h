@@ -20,8 +20,11 @@ struct PublishInput {
   std::string attempt_id;
 };
 
-// "refs/heads/<prefix>/<id>", created only if nothing is there. Code::conflict, with what to do, when a
-// branch of that name or one that blocks it exists.
+// "refs/heads/<prefix>/<id>": what publish() makes.
+std::string branch_ref(const PublishInput& input);
+
+// Makes branch_ref(), and returns it; created only if nothing is there. Code::conflict, with what to do, when
+// a branch of that name or one that blocks it exists.
 Result<std::string> publish(const AttemptStore& store, const PublishInput& input);
 
 }  // namespace cofferdam::handoff

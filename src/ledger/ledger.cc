@@ -2,71 +2,14 @@
 
 #include <fmt/core.h>
 
-#include "base/sha256.h"
+#include "ledger/impl.h"
 #include "ledger/schema.h"
-#include "ledger/sql.h"
 
 namespace cofferdam::ledger {
 
 using contract::Event;
 
-struct Ledger::Impl {
-  std::unique_ptr<SQLite::Database> db;
-};
-
 namespace {
-
-std::string link(const std::string& previous, const Event& event) {
-  return sha256_hex(previous + "\n" + contract::encode_event(event));
-}
-
-Error unknown_attempt(const std::string& id) {
-  return make_error(Code::not_found, fmt::format("no attempt \"{}\" in the ledger", id),
-                    "`cofferdam list` shows the attempts");
-}
-
-// What admission and appending need to know of an attempt.
-struct State {
-  bool finished = false;
-  std::string outcome;
-  std::string invocation_sha256;
-};
-
-std::optional<State> read_state(SQLite::Database& db, const std::string& id) {
-  auto query = prepare_with(
-      db, "SELECT state = 'finished', coalesce(outcome, ''), invocation_sha256 FROM attempts WHERE id = ?1",
-      id);
-  if (!query.executeStep()) return std::nullopt;
-  return State{query.getColumn(0).getInt() != 0, query.getColumn(1).getString(),
-               query.getColumn(2).getString()};
-}
-
-struct Head {
-  std::uint64_t seq = 0;
-  std::string hash;
-};
-
-Head read_head(SQLite::Database& db, const std::string& id, const std::string& invocation_sha256) {
-  auto query =
-      prepare_with(db, "SELECT seq, hash FROM events WHERE attempt_id = ?1 ORDER BY seq DESC LIMIT 1", id);
-  if (!query.executeStep()) return {0, invocation_sha256};
-  return {static_cast<std::uint64_t>(query.getColumn(0).getInt64()), query.getColumn(1).getString()};
-}
-
-Error already_admitted(const contract::Invocation& invocation, const State& state) {
-  const std::string& id = invocation->attempt_id;
-  const std::string now = state.finished ? state.outcome : "running";
-  if (state.invocation_sha256 == invocation.sha256()) {
-    return make_error(
-        Code::conflict,
-        fmt::format("attempt \"{}\" was admitted before with this same invocation ({})", id, now),
-        fmt::format("`cofferdam show {}` has its state; to run it again choose a new attempt id", id));
-  }
-  return make_error(
-      Code::conflict,
-      fmt::format("attempt id \"{}\" belongs to a different invocation, admitted before ({})", id, now),
-      "an attempt id is used once: choose a new one");
-}
 
 Result<Attempt> attempt_from(SQLite::Statement& row) {
   Attempt out;
@@ -82,6 +25,7 @@ Result<Attempt> attempt_from(SQLite::Statement& row) {
   out.invocation_sha256 = row.getColumn(6).getString();
   out.supervisor_pid = row.getColumn(7).getInt();
   out.finished = row.getColumn(8).getString() == "finished";
+  out.waiting = row.getColumn(11).getInt() != 0;
   if (!out.finished) return out;
   out.outcome = contract::outcome_from_name(row.getColumn(9).getString());
   out.finished_at = Timestamp{row.getColumn(10).getInt64()};
@@ -90,77 +34,15 @@ Result<Attempt> attempt_from(SQLite::Statement& row) {
   return out;
 }
 
-Event event_from(SQLite::Statement& row, const std::string& id) {
-  Event event;
-  event.attempt_id = id;
-  event.seq = static_cast<std::uint64_t>(row.getColumn(0).getInt64());
-  event.at = Timestamp{row.getColumn(1).getInt64()};
-  event.type = row.getColumn(2).getString();
-  event.data = row.getColumn(3).getString();
-  return event;
-}
-
-// The rows of an attempt from its invocation to its result, each against what it must be.
-ChainReport check_chain(SQLite::Database& db, const AttemptRecord& record) {
-  const std::string& id = record.attempt.id;
-  ChainReport report;
-  report.head = record.attempt.invocation_sha256;
-  if (sha256_hex(record.invocation) != record.attempt.invocation_sha256) {
-    report.problem = "the invocation does not have its recorded SHA-256";
-    return report;
-  }
-  auto query =
-      prepare_with(db, "SELECT seq, at, type, data, hash FROM events WHERE attempt_id = ?1 ORDER BY seq", id);
-  while (query.executeStep()) {
-    const Event event = event_from(query, id);
-    ++report.events;
-    if (event.seq != report.events) {
-      report.problem = fmt::format("event {} is missing (the next one is {})", report.events, event.seq);
-      return report;
-    }
-    const std::string expected = link(report.head, event);
-    // The chain is over canonical lines, so text that only reads the same must be looked for by itself.
-    auto canonical = contract::decode_event(contract::encode_event(event));
-    if (query.getColumn(4).getString() != expected || !canonical || canonical->data != event.data) {
-      report.problem = fmt::format("event {} ({}) does not continue the chain", event.seq, event.type);
-      return report;
-    }
-    report.head = expected;
-  }
-  if (record.result) {
-    auto result = contract::decode_result(*record.result);
-    if (!result) {
-      report.problem = "the result cannot be read: " + result.error().what;
-    } else if (result->chain_head != report.head) {
-      report.problem = fmt::format("the result names another chain head than event {} has", report.events);
-    } else if (result->attempt_id != id || result->invocation_sha256 != record.attempt.invocation_sha256) {
-      report.problem = "the result is that of another invocation";
-    } else if (result->outcome != record.attempt.outcome) {
-      report.problem = "the result has another outcome than its row";
-    }
-  }
-  report.intact = report.problem.empty();
-  return report;
-}
-
-Result<std::optional<AttemptRecord>> read_record(SQLite::Database& db, const std::string& id) {
-  auto query = prepare_with(db,
-                            "SELECT id, created_at, phase, agent, repository, head, invocation_sha256,"
-                            " supervisor_pid, state, outcome, finished_at, invocation, result"
-                            " FROM attempts WHERE id = ?1",
-                            id);
-  if (!query.executeStep()) return std::optional<AttemptRecord>{};
-  AttemptRecord record;
-  TRY(record.attempt, attempt_from(query));
-  record.invocation = query.getColumn(11).getString();
-  if (!query.getColumn(12).isNull()) record.result = query.getColumn(12).getString();
-  return std::optional<AttemptRecord>(std::move(record));
+Result<contract::Stage> stage_from(const std::string& id, const std::string& name) {
+  if (auto stage = contract::stage_from_name(name)) return *stage;
+  return make_error(Code::protocol, fmt::format("the ledger has an unknown stage for \"{}\"", id));
 }
 
 // What `finish` checks in the same transaction that writes the result.
 Status check_result(SQLite::Database& db, const contract::ResultRecord& result) {
-  auto state = read_state(db, result.attempt_id);
-  if (!state) return unknown_attempt(result.attempt_id);
+  TRY(const auto state, read_state(db, result.attempt_id));
+  if (!state || state->pruned) return unknown_attempt(result.attempt_id);
   if (state->finished) {
     return make_error(Code::conflict, fmt::format("attempt \"{}\" has its result already ({})",
                                                   result.attempt_id, state->outcome));
@@ -180,6 +62,47 @@ Status check_result(SQLite::Database& db, const contract::ResultRecord& result) 
 
 }  // namespace
 
+Error unknown_attempt(const std::string& id) {
+  return make_error(Code::not_found, fmt::format("no attempt \"{}\" in the ledger", id),
+                    "`cofferdam list` shows the attempts");
+}
+
+Result<std::optional<State>> read_state(SQLite::Database& db, const std::string& id) {
+  auto query = prepare_with(db,
+                            "SELECT state = 'finished', coalesce(outcome, ''), invocation_sha256, stage,"
+                            " waiting, 0 FROM attempts WHERE id = ?1"
+                            " UNION ALL SELECT 1, outcome, invocation_sha256, 'finished', 0, 1"
+                            " FROM tombstones WHERE attempt_id = ?1 LIMIT 1",
+                            id);
+  if (!query.executeStep()) return std::optional<State>{};
+  State state;
+  state.finished = query.getColumn(0).getInt() != 0;
+  state.outcome = query.getColumn(1).getString();
+  state.invocation_sha256 = query.getColumn(2).getString();
+  TRY(state.stage, stage_from(id, query.getColumn(3).getString()));
+  state.waiting = query.getColumn(4).getInt() != 0;
+  state.pruned = query.getColumn(5).getInt() != 0;
+  return std::optional<State>(std::move(state));
+}
+
+Result<std::optional<AttemptRecord>> read_record(SQLite::Database& db, const std::string& id) {
+  auto query =
+      prepare_with(db,
+                   "SELECT id, created_at, phase, agent, repository, head, invocation_sha256,"
+                   " supervisor_pid, state, outcome, finished_at, waiting, invocation, result, draft,"
+                   " stage FROM attempts WHERE id = ?1",
+                   id);
+  if (!query.executeStep()) return std::optional<AttemptRecord>{};
+  AttemptRecord record;
+  TRY(record.attempt, attempt_from(query));
+  record.invocation = query.getColumn(12).getString();
+  if (!query.getColumn(13).isNull()) record.result = query.getColumn(13).getString();
+  if (!query.getColumn(14).isNull()) record.draft = query.getColumn(14).getString();
+  TRY(record.stage, stage_from(id, query.getColumn(15).getString()));
+  record.waiting = record.attempt.waiting;
+  return std::optional<AttemptRecord>(std::move(record));
+}
+
 Ledger::Ledger(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Ledger::Ledger(Ledger&& other) noexcept = default;
 Ledger& Ledger::operator=(Ledger&& other) noexcept = default;
@@ -196,73 +119,37 @@ Result<Ledger> Ledger::open(const std::string& path) {
   return Ledger(std::move(impl));
 }
 
-Status Ledger::admit(const contract::Invocation& invocation, pid_t supervisor_pid) {
-  return guarded("cannot admit the attempt", [&]() -> Status {
-    SQLite::Database& db = *impl_->db;
-    // IMMEDIATE: of two processes with one id, the second waits here and then finds the first one's row.
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    if (auto state = read_state(db, invocation->attempt_id)) return already_admitted(invocation, *state);
-    auto insert =
-        prepare_with(db,
-                     "INSERT INTO attempts (id, created_at, phase, agent, repository, head, invocation,"
-                     " invocation_sha256, supervisor_pid, state)"
-                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'running')",
-                     invocation->attempt_id, now(), std::string(contract::phase_name(invocation->phase)),
-                     invocation->agent.name, invocation->clone.repository, invocation->clone.head,
-                     invocation.canonical(), invocation.sha256(), static_cast<std::int64_t>(supervisor_pid));
-    insert.exec();
-    transaction.commit();
-    return {};
-  });
+Result<Event> Ledger::append(const std::string& attempt_id, const std::string& type,
+                             const std::string& data_json, const std::optional<std::string>& draft) {
+  TRY(std::vector<Event> events, append_all(attempt_id, {{type, data_json}}, draft));
+  return std::move(events.front());
 }
 
-Result<Event> Ledger::append(const std::string& attempt_id, const std::string& type,
-                             const std::string& data_json) {
-  return guarded("cannot record the event", [&]() -> Result<Event> {
-    SQLite::Database& db = *impl_->db;
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
-    auto state = read_state(db, attempt_id);
-    if (!state) return unknown_attempt(attempt_id);
-    if (state->finished) {
-      return make_error(Code::conflict,
-                        fmt::format("attempt \"{}\" is finished ({})", attempt_id, state->outcome));
-    }
-    const Head head = read_head(db, attempt_id, state->invocation_sha256);
-    // Through the codec and back: what is stored and returned is canonical, whatever the caller's spacing
-    // was, and hashing it again later gives the same bytes.
-    TRY(Event event, contract::decode_event(
-                         contract::encode_event(Event{attempt_id, head.seq + 1, now(), type, data_json})));
-    prepare_with(db,
-                 "INSERT INTO events (attempt_id, seq, at, type, data, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                 event.attempt_id, static_cast<std::int64_t>(event.seq), event.at, event.type, event.data,
-                 link(head.hash, event))
-        .exec();
-    transaction.commit();
-    return event;
-  });
+Result<std::vector<Event>> Ledger::append_all(const std::string& attempt_id,
+                                              const std::vector<NewEvent>& events,
+                                              const std::optional<std::string>& draft) {
+  return impl_->write("cannot record the event",
+                      [&](SQLite::Database& db) { return append_in(db, attempt_id, events, draft); });
 }
 
 Result<std::string> Ledger::chain_head(const std::string& attempt_id) {
   return guarded("cannot read the ledger", [&]() -> Result<std::string> {
     SQLite::Transaction transaction(*impl_->db);  // both reads see one state
-    auto state = read_state(*impl_->db, attempt_id);
-    if (!state) return unknown_attempt(attempt_id);
+    TRY(const auto state, read_state(*impl_->db, attempt_id));
+    if (!state || state->pruned) return unknown_attempt(attempt_id);
     return read_head(*impl_->db, attempt_id, state->invocation_sha256).hash;
   });
 }
 
 Status Ledger::finish(const contract::ResultRecord& result) {
-  return guarded("cannot record the result", [&]() -> Status {
-    SQLite::Database& db = *impl_->db;
-    SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+  return impl_->write("cannot record the result", [&](SQLite::Database& db) -> Status {
     TRY_VOID(check_result(db, result));
     prepare_with(db,
-                 "UPDATE attempts SET state = 'finished', outcome = ?2, result = ?3, finished_at = ?4"
-                 " WHERE id = ?1 AND state = 'running'",
+                 "UPDATE attempts SET state = 'finished', stage = 'finished', waiting = 0, outcome = ?2,"
+                 " result = ?3, finished_at = ?4, draft = NULL WHERE id = ?1 AND state = 'running'",
                  result.attempt_id, std::string(contract::outcome_name(result.outcome)),
                  contract::encode_result(result), now())
         .exec();
-    transaction.commit();
     return {};
   });
 }
@@ -271,8 +158,8 @@ Result<std::vector<Attempt>> Ledger::list(std::size_t limit) {
   return guarded("cannot read the ledger", [&]() -> Result<std::vector<Attempt>> {
     auto query = prepare_with(*impl_->db,
                               "SELECT id, created_at, phase, agent, repository, head, invocation_sha256,"
-                              " supervisor_pid, state, outcome, finished_at"
-                              " FROM attempts ORDER BY created_at DESC, id DESC LIMIT ?1",
+                              " supervisor_pid, state, outcome, finished_at, waiting"
+                              " FROM attempts ORDER BY arrival DESC LIMIT ?1",
                               static_cast<std::int64_t>(limit));
     std::vector<Attempt> attempts;
     while (query.executeStep()) {
@@ -283,6 +170,15 @@ Result<std::vector<Attempt>> Ledger::list(std::size_t limit) {
   });
 }
 
+Result<std::vector<std::string>> Ledger::unfinished() {
+  return guarded("cannot read the ledger", [&]() -> Result<std::vector<std::string>> {
+    auto query = prepare(*impl_->db, "SELECT id FROM attempts WHERE state = 'running' ORDER BY arrival");
+    std::vector<std::string> ids;
+    while (query.executeStep()) ids.push_back(query.getColumn(0).getString());
+    return ids;
+  });
+}
+
 Result<std::optional<AttemptRecord>> Ledger::find(const std::string& attempt_id) {
   return guarded("cannot read the ledger", [&] { return read_record(*impl_->db, attempt_id); });
 }
@@ -290,7 +186,8 @@ Result<std::optional<AttemptRecord>> Ledger::find(const std::string& attempt_id)
 Result<std::vector<Event>> Ledger::events(const std::string& attempt_id) {
   return guarded("cannot read the ledger", [&]() -> Result<std::vector<Event>> {
     SQLite::Transaction transaction(*impl_->db);
-    if (!read_state(*impl_->db, attempt_id)) return unknown_attempt(attempt_id);
+    TRY(const auto state, read_state(*impl_->db, attempt_id));
+    if (!state || state->pruned) return unknown_attempt(attempt_id);
     auto query = prepare_with(
         *impl_->db, "SELECT seq, at, type, data FROM events WHERE attempt_id = ?1 ORDER BY seq", attempt_id);
     std::vector<Event> events;

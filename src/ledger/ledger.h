@@ -23,6 +23,7 @@
 #include "base/result.h"
 #include "contract/event.h"
 #include "contract/invocation.h"
+#include "contract/lifecycle.h"
 #include "contract/phase.h"
 #include "contract/result.h"
 
@@ -39,6 +40,7 @@ struct Attempt {
   std::string invocation_sha256;
   pid_t supervisor_pid = 0;
   bool finished = false;
+  bool waiting = false;                      // in the queue: not finished, and nothing of it runs yet
   std::optional<contract::Outcome> outcome;  // set when finished
   std::optional<Timestamp> finished_at;      // set when finished
 };
@@ -48,6 +50,14 @@ struct AttemptRecord {
   Attempt attempt;
   std::string invocation;             // canonical JSON
   std::optional<std::string> result;  // the result record's canonical line; set when finished
+  std::optional<std::string> draft;   // a result record as of the last change of stage; none when finished
+  contract::Stage stage = contract::Stage::none;
+  bool waiting = false;
+};
+
+struct NewEvent {
+  std::string type;
+  std::string data = "{}";  // a JSON object
 };
 
 // What verify() found. `problem` names the first place where the account does not hold, empty when intact.
@@ -70,15 +80,24 @@ class Ledger {
   // Records the invocation before anything starts. Code::conflict when the id was admitted before, by any
   // process at any time; the message says whether that was the same invocation.
   Status admit(const contract::Invocation& invocation, pid_t supervisor_pid);
-  // Appends one event; `data_json` is a JSON object. Code::conflict once the attempt is finished.
+  // Appends one event; `data_json` is a JSON object. Code::conflict once the attempt is finished, and for an
+  // event that cannot come in the attempt's stage. `draft`, an encoded result record, is stored in the same
+  // transaction: what a recovery starts from.
   Result<contract::Event> append(const std::string& attempt_id, const std::string& type,
-                                 const std::string& data_json);
+                                 const std::string& data_json,
+                                 const std::optional<std::string>& draft = std::nullopt);
+  // All of them or none.
+  Result<std::vector<contract::Event>> append_all(const std::string& attempt_id,
+                                                  const std::vector<NewEvent>& events,
+                                                  const std::optional<std::string>& draft = std::nullopt);
   // The hash of the last event, or the invocation's SHA-256 before the first.
   Result<std::string> chain_head(const std::string& attempt_id);
   // Writes the result, once. Its chain_head and invocation_sha256 must be those of the ledger at that moment.
   Status finish(const contract::ResultRecord& result);
 
   Result<std::vector<Attempt>> list(std::size_t limit);  // newest first
+  // The ids of all attempts without a result, oldest first.
+  Result<std::vector<std::string>> unfinished();
   Result<std::optional<AttemptRecord>> find(const std::string& attempt_id);
   Result<std::vector<contract::Event>> events(const std::string& attempt_id);  // in order
   // Recomputes the chain. Code::not_found for an unknown id; what does not hold is in the report.

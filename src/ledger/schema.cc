@@ -20,7 +20,7 @@ constexpr int kBusyTimeoutMs = 10'000;
 //
 // The triggers make the file append-only for every program that respects the schema, ours first; the hash
 // chain is for those that do not.
-constexpr std::array<const char*, 1> kMigrations = {
+constexpr std::array<const char*, 2> kMigrations = {
     R"sql(
 CREATE TABLE attempts (
   id TEXT NOT NULL PRIMARY KEY,
@@ -82,6 +82,116 @@ WHEN (SELECT state FROM attempts WHERE id = NEW.attempt_id) = 'finished'
 BEGIN SELECT RAISE(ABORT, 'a finished attempt gets no more events'); END;
 
 PRAGMA user_version = 1;
+)sql",
+    // Version 2: the queue, stages and drafts, captured contexts, publications, and what is left of pruned
+    // attempts. Results of version 1 get the keys that the contract has gained since.
+    R"sql(
+ALTER TABLE attempts ADD COLUMN arrival INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN waiting INTEGER NOT NULL DEFAULT 0 CHECK (waiting IN (0, 1));
+ALTER TABLE attempts ADD COLUMN memory_bytes INTEGER NOT NULL DEFAULT 0 CHECK (memory_bytes >= 0);
+ALTER TABLE attempts ADD COLUMN stage TEXT NOT NULL DEFAULT 'none';
+ALTER TABLE attempts ADD COLUMN draft TEXT CHECK (draft IS NULL OR json_valid(draft));
+
+DROP TRIGGER attempts_have_one_result;
+UPDATE attempts SET
+  arrival = rowid,
+  memory_bytes = coalesce(json_extract(invocation, '$.limits.memory_bytes'), 0),
+  stage = CASE state WHEN 'finished' THEN 'finished' ELSE coalesce(
+    (SELECT type FROM events WHERE attempt_id = attempts.id
+     AND type NOT IN ('agent', 'egress', 'cancel-requested') ORDER BY seq DESC LIMIT 1), 'none') END,
+  result = json_insert(result,
+    '$.answered_at', NULL,
+    '$.output', json('{"dropped_bytes":0,"dropped_lines":0,"events":0,"stderr_bytes":0,"stdout_bytes":0}'),
+    '$.storage', NULL,
+    '$.recovery', NULL,
+    '$.settlement.left', json('[]'),
+    '$.resources.peak_pids', 0);
+UPDATE attempts SET result = json_insert(result, '$.context.files', json('[]'))
+WHERE json_type(result, '$.context') = 'object';
+CREATE TRIGGER attempts_have_one_result BEFORE UPDATE ON attempts
+WHEN OLD.state = 'finished'
+BEGIN SELECT RAISE(ABORT, 'the result of an attempt is written once'); END;
+
+CREATE UNIQUE INDEX attempts_by_arrival ON attempts (arrival DESC);
+CREATE INDEX attempts_unfinished ON attempts (arrival) WHERE state = 'running';
+CREATE TRIGGER attempts_keep_their_place BEFORE UPDATE OF arrival, memory_bytes ON attempts
+BEGIN SELECT RAISE(ABORT, 'an admitted invocation is immutable'); END;
+CREATE TRIGGER attempts_enter_once BEFORE UPDATE OF waiting ON attempts
+WHEN NEW.waiting > OLD.waiting
+BEGIN SELECT RAISE(ABORT, 'an attempt that left the queue does not wait again'); END;
+
+CREATE TABLE contexts (
+  name TEXT NOT NULL PRIMARY KEY,
+  version INTEGER NOT NULL CHECK (version >= 1),
+  sha256 TEXT CHECK (sha256 IS NULL OR length(sha256) = 64),
+  changed_at INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER contexts_are_made_once BEFORE INSERT ON contexts
+WHEN EXISTS (SELECT 1 FROM contexts WHERE name = NEW.name)
+BEGIN SELECT RAISE(ABORT, 'a context is made once'); END;
+CREATE TRIGGER contexts_go_forward BEFORE UPDATE ON contexts
+WHEN NEW.name <> OLD.name OR NEW.version <= OLD.version
+BEGIN SELECT RAISE(ABORT, 'the version of a context goes forward only'); END;
+CREATE TRIGGER contexts_are_kept BEFORE DELETE ON contexts
+BEGIN SELECT RAISE(ABORT, 'contexts are never deleted'); END;
+
+CREATE TABLE publications (
+  attempt_id TEXT NOT NULL PRIMARY KEY,
+  context_name TEXT,
+  context_version INTEGER,
+  ref TEXT NOT NULL,
+  commit_id TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('claimed', 'published', 'failed', 'stale')),
+  reason TEXT NOT NULL DEFAULT '',
+  changed_at INTEGER NOT NULL,
+  CHECK ((context_name IS NULL) = (context_version IS NULL))
+) STRICT;
+CREATE UNIQUE INDEX publications_one_per_context ON publications (context_name, context_version)
+WHERE state IN ('claimed', 'published');
+CREATE TRIGGER publications_are_made_once BEFORE INSERT ON publications
+WHEN EXISTS (SELECT 1 FROM publications WHERE attempt_id = NEW.attempt_id)
+BEGIN SELECT RAISE(ABORT, 'an attempt has one publication'); END;
+CREATE TRIGGER publications_are_final BEFORE UPDATE ON publications
+WHEN OLD.state = 'published' OR NEW.attempt_id <> OLD.attempt_id
+BEGIN SELECT RAISE(ABORT, 'what is published stays published'); END;
+CREATE TRIGGER publications_are_kept BEFORE DELETE ON publications
+BEGIN SELECT RAISE(ABORT, 'publications are never deleted'); END;
+
+CREATE TABLE tombstones (
+  attempt_id TEXT NOT NULL PRIMARY KEY,
+  invocation_sha256 TEXT NOT NULL CHECK (length(invocation_sha256) = 64),
+  outcome TEXT NOT NULL,
+  chain_head TEXT NOT NULL CHECK (length(chain_head) = 64),
+  events INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  finished_at INTEGER NOT NULL,
+  pruned_at INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER tombstones_follow_a_result BEFORE INSERT ON tombstones
+WHEN NOT EXISTS (SELECT 1 FROM attempts WHERE id = NEW.attempt_id AND state = 'finished'
+                 AND invocation_sha256 = NEW.invocation_sha256 AND outcome = NEW.outcome)
+BEGIN SELECT RAISE(ABORT, 'only a finished attempt is pruned'); END;
+CREATE TRIGGER tombstones_are_made_once BEFORE INSERT ON tombstones
+WHEN EXISTS (SELECT 1 FROM tombstones WHERE attempt_id = NEW.attempt_id)
+BEGIN SELECT RAISE(ABORT, 'tombstones are insert-only'); END;
+CREATE TRIGGER tombstones_are_never_changed BEFORE UPDATE ON tombstones
+BEGIN SELECT RAISE(ABORT, 'tombstones are insert-only'); END;
+CREATE TRIGGER tombstones_are_never_deleted BEFORE DELETE ON tombstones
+BEGIN SELECT RAISE(ABORT, 'tombstones are insert-only'); END;
+
+CREATE TRIGGER attempts_are_admitted_once BEFORE INSERT ON attempts
+WHEN EXISTS (SELECT 1 FROM tombstones WHERE attempt_id = NEW.id)
+BEGIN SELECT RAISE(ABORT, 'an attempt id is used once'); END;
+DROP TRIGGER attempts_are_kept;
+CREATE TRIGGER attempts_are_kept BEFORE DELETE ON attempts
+WHEN NOT EXISTS (SELECT 1 FROM tombstones WHERE attempt_id = OLD.id)
+BEGIN SELECT RAISE(ABORT, 'attempts are never deleted without a tombstone'); END;
+DROP TRIGGER events_are_never_deleted;
+CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
+WHEN NOT EXISTS (SELECT 1 FROM tombstones WHERE attempt_id = OLD.attempt_id)
+BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+
+PRAGMA user_version = 2;
 )sql",
 };
 

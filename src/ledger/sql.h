@@ -3,6 +3,7 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -32,6 +33,9 @@ inline void bind_at(SQLite::Statement& statement, int index, const std::string& 
 }
 inline void bind_at(SQLite::Statement& statement, int index, std::int64_t value) {
   statement.bind(index, value);
+}
+inline void bind_at(SQLite::Statement& statement, int index, const std::optional<std::string>& value) {
+  value.has_value() ? statement.bind(index, *value) : statement.bind(index);
 }
 inline void bind_at(SQLite::Statement& statement, int index, Timestamp value) {
   statement.bind(index, value.ms);

@@ -71,7 +71,7 @@ int whole_attempt(const std::string& path, const std::string& id) {
   const auto request = invocation(id);
   if (!ledger->admit(request, ::getpid())) return 2;
   for (int seq = 1; seq <= kEvents; ++seq) {
-    auto event = ledger->append(id, "agent", R"({"kind":"text"})");
+    auto event = ledger->append(id, seq == 1 ? "admitted" : "cancel-requested", R"({"kind":"text"})");
     if (!event || event->seq != static_cast<std::uint64_t>(seq)) return 3;
   }
   auto head = ledger->chain_head(id);
@@ -117,11 +117,12 @@ TEST_F(LedgerTest, EightThreadsKeepEightIntactChains) {
 
 TEST_F(LedgerTest, TwoWritersOfOneAttemptLeaveNoGap) {
   ASSERT_TRUE(open().admit(invocation("a-1"), 1));
+  ASSERT_TRUE(open().append("a-1", "admitted", "{}"));
   const auto codes = in_processes(2, [&](int) {
     auto ledger = Ledger::open(path_);
     if (!ledger) return 1;
     for (int count = 0; count < 10; ++count) {
-      if (!ledger->append("a-1", "agent", "{}")) return 2;
+      if (!ledger->append("a-1", "cancel-requested", "{}")) return 2;
     }
     return 0;
   });
@@ -129,7 +130,7 @@ TEST_F(LedgerTest, TwoWritersOfOneAttemptLeaveNoGap) {
   auto report = open().verify("a-1");
   ASSERT_TRUE(report);
   EXPECT_TRUE(report->intact) << report->problem;
-  EXPECT_EQ(report->events, 20U);
+  EXPECT_EQ(report->events, 21U);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ TEST_F(LedgerTest, FileIsPrivateAndUsesWriteAheadLogging) {
   ASSERT_EQ(::stat(path_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
   EXPECT_EQ(raw(path_).execAndGet("PRAGMA journal_mode").getString(), "wal");
-  EXPECT_EQ(raw(path_).execAndGet("PRAGMA user_version").getInt(), 1);
+  EXPECT_EQ(raw(path_).execAndGet("PRAGMA user_version").getInt(), 2);
 }
 
 TEST_F(LedgerTest, AdmittedAttemptIsFoundAgainAfterReopening) {
@@ -80,7 +80,8 @@ TEST_F(LedgerTest, EventsAreNumberedAndChainedFromTheInvocation) {
 
   std::string expected = request.sha256();
   for (std::uint64_t seq = 1; seq <= 3; ++seq) {
-    auto event = ledger.append("a-1", contract::event_type::agent, R"({ "text": "x",  "n": 1 })");
+    auto event =
+        ledger.append("a-1", seq == 1 ? "admitted" : "cancel-requested", R"({ "text": "x",  "n": 1 })");
     ASSERT_TRUE(event) << event.error().line();
     EXPECT_EQ(event->seq, seq);
     EXPECT_EQ(event->data, R"({"n":1,"text":"x"})") << "stored canonically";
@@ -112,7 +113,7 @@ TEST_F(LedgerTest, ResultIsWrittenOnceAndEndsTheAccount) {
   Ledger ledger = open();
   const auto request = invocation("a-1");
   ASSERT_TRUE(ledger.admit(request, 1));
-  ASSERT_TRUE(ledger.append("a-1", "finished", "{}"));
+  ASSERT_TRUE(ledger.append_all("a-1", {{"admitted"}, {"settled"}, {"finished"}}));
   auto head = ledger.chain_head("a-1");
   ASSERT_TRUE(head);
   const auto result = result_for(request, *head);
@@ -135,10 +136,10 @@ TEST_F(LedgerTest, ResultMustNameTheChainAsItIs) {
   Ledger ledger = open();
   const auto request = invocation("a-1");
   ASSERT_TRUE(ledger.admit(request, 1));
-  ASSERT_TRUE(ledger.append("a-1", "agent", "{}"));
+  ASSERT_TRUE(ledger.append("a-1", "admitted", "{}"));
   auto stale = ledger.chain_head("a-1");
   ASSERT_TRUE(stale);
-  ASSERT_TRUE(ledger.append("a-1", "agent", "{}"));
+  ASSERT_TRUE(ledger.append("a-1", "cloned", "{}"));
   EXPECT_EQ(ledger.finish(result_for(request, *stale)).error().code, Code::conflict);
   auto head = ledger.chain_head("a-1");
   ASSERT_TRUE(head);
@@ -162,7 +163,7 @@ TEST_F(LedgerTest, TheSchemaItselfIsAppendOnly) {
   Ledger ledger = open();
   const auto request = invocation("a-1");
   ASSERT_TRUE(ledger.admit(request, 1));
-  ASSERT_TRUE(ledger.append("a-1", "agent", "{}"));
+  ASSERT_TRUE(ledger.append("a-1", "admitted", "{}"));
   EXPECT_NE(refusal(path_, "UPDATE events SET type = 'x'").find("append-only"), std::string::npos);
   EXPECT_NE(refusal(path_, "DELETE FROM events").find("append-only"), std::string::npos);
   EXPECT_NE(refusal(path_, "DELETE FROM attempts").find("never deleted"), std::string::npos);
@@ -193,9 +194,9 @@ TEST_P(EditTest, IsFoundByVerify) {
   Ledger ledger = open();
   const auto request = invocation("a-1");
   ASSERT_TRUE(ledger.admit(request, 1));
-  for (const char* text : {R"({"n":1})", R"({"n":2})", R"({"n":3})"}) {
-    ASSERT_TRUE(ledger.append("a-1", "agent", text));
-  }
+  ASSERT_TRUE(ledger.append_all(
+      "a-1",
+      {{"admitted", R"({"n":1})"}, {"cancel-requested", R"({"n":2})"}, {"cancel-requested", R"({"n":3})"}}));
   auto head = ledger.chain_head("a-1");
   ASSERT_TRUE(head);
   ASSERT_TRUE(ledger.finish(result_for(request, *head)));
@@ -232,12 +233,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(LedgerTest, NewerVersionIsRefusedAndLeftAlone) {
   { Ledger ledger = open(); }
-  raw(path_).exec("PRAGMA user_version = 2");
+  raw(path_).exec("PRAGMA user_version = 3");
   auto opened = Ledger::open(path_);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::config);
   EXPECT_NE(opened.error().what.find("made by a newer version"), std::string::npos) << opened.error().what;
-  EXPECT_EQ(raw(path_).execAndGet("PRAGMA user_version").getInt(), 2);
+  EXPECT_EQ(raw(path_).execAndGet("PRAGMA user_version").getInt(), 3);
 }
 
 TEST_F(LedgerTest, SomethingElseThanALedgerIsAnError) {
@@ -252,8 +253,9 @@ TEST_F(LedgerTest, SomethingElseThanALedgerIsAnError) {
 TEST_F(LedgerTest, WhatIsNoJsonObjectIsKeptAsText) {
   Ledger ledger = open();
   ASSERT_TRUE(ledger.admit(invocation("a-1"), 1));
+  ASSERT_TRUE(ledger.append("a-1", "admitted", "{}"));
   for (const char* data : {"", "[]", "1", "{", R"({"a":1,"a":2})", "\xff"}) {
-    auto event = ledger.append("a-1", "agent", data);
+    auto event = ledger.append("a-1", "cancel-requested", data);
     ASSERT_TRUE(event) << data << ": " << event.error().line();
     EXPECT_NE(event->data.find("unreadable"), std::string::npos) << event->data;
   }
@@ -261,7 +263,7 @@ TEST_F(LedgerTest, WhatIsNoJsonObjectIsKeptAsText) {
   auto report = ledger.verify("a-1");
   ASSERT_TRUE(report);
   EXPECT_TRUE(report->intact) << report->problem;
-  EXPECT_EQ(report->events, 6U);
+  EXPECT_EQ(report->events, 7U);
 }
 
 }  // namespace
