@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "contract/result_digest.h"
 
 namespace cofferdam::attempt {
 
@@ -83,7 +84,8 @@ Result<contract::ResultRecord> Account::close() {
           {{"outcome", contract::outcome_name(result_.outcome)}, {"gone", result_.outcome != Outcome::lost}});
   }
   event(contract::event_type::finished, {{"outcome", contract::outcome_name(result_.outcome)},
-                                         {"cause", contract::json_text(result_.cause.control, 100)}});
+                                         {"cause", contract::json_text(result_.cause.control, 100)},
+                                         {"result_sha256", contract::result_digest(result_)}});
   if (broken_.has_value()) return *broken_;
   TRY(result_.chain_head, ledger_.chain_head(result_.attempt_id));
   TRY_VOID(ledger_.finish(result_));

@@ -60,7 +60,9 @@ Result<std::vector<contract::Event>> append_in(SQLite::Database& db, const std::
                                                const std::optional<std::string>& draft);
 
 Result<std::optional<AttemptRecord>> read_record(SQLite::Database& db, const std::string& id);
+// The rows of an attempt from its invocation to its result, each against what it must be.
 ChainReport check_chain(SQLite::Database& db, const AttemptRecord& record);
+Result<std::optional<Tombstone>> read_tombstone(SQLite::Database& db, const std::string& id);
 
 Error unknown_attempt(const std::string& id);
 
