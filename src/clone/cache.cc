@@ -86,6 +86,7 @@ Result<Borrowers> find_borrowers(const std::string& state_dir) {
   const std::string attempts = state_dir + "/attempts";
   TRY(const std::vector<std::string> ids, folders_in(attempts));
   for (const std::string& id : ids) {
+    if (starts_with(id, ".")) continue;  // no id: what is left of a discard that was killed
     std::string path = attempts;
     path.append("/").append(id).append("/store.git/objects/info/alternates");
     if (!exists(path)) continue;
