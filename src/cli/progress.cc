@@ -53,7 +53,8 @@ std::string cut(const std::string& utf8, std::size_t width) {
 }  // namespace
 
 EventText describe_event(const contract::Event& event) {
-  const Json data = event_data(event);
+  Json data = event_data(event);
+  data.erase("result_sha256");  // for `verify`
   EventText out;
   if (event.type == contract::event_type::agent) {
     out = describe_agent(data);

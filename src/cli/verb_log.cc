@@ -9,7 +9,7 @@
 namespace cofferdam::cli {
 namespace {
 
-constexpr std::size_t kEventsAtATime = 200;  // each may have 8 MiB
+constexpr std::size_t kEventsAtATime = 64;  // each may have 8 MiB
 constexpr int kPollMs = 100;
 
 // Whoever read us has gone: poll(2) says so for a pipe or a socket, whatever we ask for.

@@ -10,6 +10,7 @@
 #include "cli/records.h"
 #include "cli/retention.h"
 #include "cli/verbs.h"
+#include "clone/cache.h"
 
 namespace cofferdam::cli {
 namespace {
