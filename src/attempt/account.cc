@@ -7,6 +7,7 @@
 #include "base/failpoint.h"
 #include "base/text.h"
 #include "contract/lifecycle.h"
+#include "contract/result_digest.h"
 
 namespace cofferdam::attempt {
 
@@ -158,7 +159,8 @@ Result<contract::ResultRecord> Account::close() {
   if (broken_.has_value()) return *broken_;
   failpoint("before-finished");
   const Json data = {{"outcome", contract::outcome_name(result_.outcome)},
-                     {"cause", contract::json_text(result_.cause.control, 100)}};
+                     {"cause", contract::json_text(result_.cause.control, 100)},
+                     {"result_sha256", contract::result_digest(result_)}};
   TRY(ledger::Closed closed, ledger_.close(result_, contract::canonical(data)));
   failpoint("after-finished");
   if (on_event_) on_event_(closed.event);

@@ -14,6 +14,7 @@
 #include "agent/launch.h"
 #include "attempt/account.h"
 #include "attempt/admission.h"
+#include "attempt/bound_cache.h"
 #include "attempt/bring_home.h"
 #include "attempt/cancel.h"
 #include "attempt/destinations.h"
@@ -460,6 +461,12 @@ Result<std::optional<AttemptLock>> lock_id(const Host& host, const Invocation& i
                     "choose a new one, or see which process hangs");
 }
 
+// The attempt is over, whatever becomes of the cache: `cofferdam prune` would say what is wrong with it.
+void tidy_vault(const Host& host) {
+  auto ledger = ledger::Ledger::open(ledger::ledger_path(host.state_dir));
+  if (ledger) (void)bound_cache(host.state_dir, *ledger, host.config.cache_max_bytes).has_value();
+}
+
 }  // namespace
 
 Result<contract::ResultRecord> run(const Host& host, const Invocation& invocation, const Controls& controls) {
@@ -470,11 +477,14 @@ Result<contract::ResultRecord> run(const Host& host, const Invocation& invocatio
   TRY(std::optional<AttemptLock> lock, lock_id(host, invocation));
   if (!lock.has_value()) return follow(host, invocation->attempt_id, controls);
   TRY(Account account, Account::admit(host.state_dir, invocation, capacity_of(host), controls.on_event));
-  Attempt attempt(host, invocation, controls, std::move(readied), account);
-  attempt.follow();
-  auto result = account.close();
+  {
+    Attempt attempt(host, invocation, controls, std::move(readied), account);
+    attempt.follow();
+  }
+  auto closed = account.close();
   failpoint("closed");
-  return result;
+  tidy_vault(host);
+  return closed;
 }
 
 }  // namespace cofferdam::attempt

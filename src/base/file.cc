@@ -103,7 +103,33 @@ Status remove_at(int parent, const std::string& name, const std::string& shown) 
   return {};
 }
 
+Result<std::uint64_t> bytes_at(int parent, const std::string& name, const std::string& shown) {
+  constexpr std::uint64_t kBlock = 512;  // the unit of st_blocks: stat(3type)
+  struct stat info {};
+  if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return std::uint64_t{0};
+    return sys_error("cannot measure " + shown, errno);
+  }
+  std::uint64_t bytes = static_cast<std::uint64_t>(info.st_blocks) * kBlock;
+  if (!S_ISDIR(info.st_mode)) return bytes;
+  UniqueFd dir(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!dir.valid() && errno == ENOENT) return bytes;
+  if (!dir.valid()) return sys_error("cannot measure " + shown, errno);
+  TRY(std::vector<std::string> names, list_dir("/proc/self/fd/" + std::to_string(dir.get())));
+  for (const std::string& child : names) {
+    std::string path = shown;
+    path.append("/").append(child);
+    TRY(const std::uint64_t more, bytes_at(dir.get(), child, path));
+    bytes += more;
+  }
+  return bytes;
+}
+
 }  // namespace
+
+Result<std::uint64_t> tree_bytes(const std::string& path) {
+  return bytes_at(AT_FDCWD, path, path);
+}
 
 Status remove_tree(const std::string& path) {
   return remove_at(AT_FDCWD, path, path);

@@ -5,6 +5,7 @@
 
 namespace cofferdam::cli {
 
+inline constexpr int kExitNotIntact = 1;  // verify
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitRefused = 3;
 inline constexpr int kExitInternal = 6;

@@ -38,6 +38,11 @@ Result<int> dispatch(const Command& command) {
     Result<int> operator()(const ListOptions& options) const { return list_verb(options); }
     Result<int> operator()(const ShowOptions& options) const { return show_verb(options); }
     Result<int> operator()(const DiffOptions& options) const { return diff_verb(options); }
+    Result<int> operator()(const LogOptions& options) const { return log_verb(options); }
+    Result<int> operator()(const VerifyOptions& options) const { return verify_verb(options); }
+    Result<int> operator()(const DiscardOptions& options) const { return discard_verb(options); }
+    Result<int> operator()(const PruneOptions& options) const { return prune_verb(options); }
+    Result<int> operator()(const DfOptions& options) const { return df_verb(options); }
     Result<int> operator()(const CancelOptions& options) const { return cancel_verb(options); }
     Result<int> operator()(const RecoverOptions& options) const { return recover_verb(options); }
     Result<int> operator()(const DoctorOptions& options) const { return doctor_verb(options); }

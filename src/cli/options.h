@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
@@ -51,6 +52,38 @@ struct DiffOptions {
   bool json = false;
 };
 
+struct LogOptions {
+  std::string id;
+  bool follow = false;
+  bool json = false;
+};
+
+struct VerifyOptions {
+  std::optional<std::string> id;      // none: everything
+  std::optional<std::string> result;  // a result record that was printed; "-": standard input
+  bool json = false;
+};
+
+struct DiscardOptions {
+  std::string id;
+  bool force = false;
+  bool json = false;
+};
+
+struct PruneOptions {
+  std::string older_than = "30d";
+  std::size_t keep = 0;
+  std::optional<std::string> config;
+  bool force = false;
+  bool dry_run = false;
+  bool json = false;
+};
+
+struct DfOptions {
+  std::optional<std::string> config;
+  bool json = false;
+};
+
 struct CancelOptions {
   std::string id;
   std::string reason;
@@ -81,8 +114,9 @@ struct GatewayOptions {};
 struct ResolverOptions {};
 struct BrokerOptions {};
 
-using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, CancelOptions,
-                             DoctorOptions, RecoverOptions, ContextOptions, GatewayOptions, ResolverOptions,
+using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, LogOptions,
+                             VerifyOptions, DiscardOptions, PruneOptions, DfOptions, CancelOptions,
+                             RecoverOptions, ContextOptions, DoctorOptions, GatewayOptions, ResolverOptions,
                              BrokerOptions>;
 
 }  // namespace cofferdam::cli

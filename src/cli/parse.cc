@@ -18,10 +18,13 @@ Examples:
   cofferdam run --allow-host registry.example "update the dependencies"
   cofferdam exec - < invocation.json
   cofferdam diff 20261130-3f9a2c71d0 | git apply --stat
+  cofferdam log --follow 20261130-3f9a2c71d0
+  cofferdam prune --older-than 30d --dry-run
 
 Exit codes:
   0 completed     1 failed     2 usage error     3 refused     4 a limit was reached     5 cancelled
   6 setup failed, lost, or an internal error
+  verify: 0 intact, 1 not
 
 The result goes to standard output, progress to standard error.
 Configuration: $XDG_CONFIG_HOME/cofferdam/config.toml. State: $XDG_STATE_HOME/cofferdam or COFFERDAM_STATE_DIR.)";
@@ -33,6 +36,11 @@ struct All {
   ListOptions list;
   ShowOptions show;
   DiffOptions diff;
+  LogOptions log;
+  VerifyOptions verify;
+  DiscardOptions discard;
+  PruneOptions prune;
+  DfOptions df;
   CancelOptions cancel;
   DoctorOptions doctor;
   RecoverOptions recover;
@@ -130,6 +138,44 @@ void add_context_verb(CLI::App* app, ContextOptions* options) {
   for (CLI::App* sub : {set, show, list}) sub->add_flag("--json", options->json, "as JSON");
 }
 
+void add_log_verbs(CLI::App* app, All* all) {
+  CLI::App* log = app->add_subcommand("log", "the events of one attempt, one line each");
+  log->add_option("id", all->log.id, "the attempt")->type_name("ID")->required();
+  log->add_flag("--follow,-f", all->log.follow, "go on until the attempt has ended");
+  log->add_flag("--json", all->log.json, "the events as exec printed them, one JSON line each");
+  CLI::App* verify = app->add_subcommand(
+      "verify", "whether the ledger is what was written: nothing edited, cut or put in another order");
+  verify->add_option("id", all->verify.id, "one attempt (default: all)")->type_name("ID");
+  verify
+      ->add_option("--result", all->verify.result,
+                   "compare with a result record that was printed earlier; - reads it from standard input")
+      ->type_name("FILE");
+  verify->add_flag("--json", all->verify.json, "as a JSON object");
+}
+
+void add_keeping_verbs(CLI::App* app, All* all) {
+  CLI::App* discard =
+      app->add_subcommand("discard", "remove what is kept of one attempt's work; its record stays");
+  discard->add_option("id", all->discard.id, "the attempt")->type_name("ID")->required();
+  discard->add_flag("--force", all->discard.force, "also work that was never handed off");
+  discard->add_flag("--json", all->discard.json, "as a JSON object");
+  CLI::App* prune = app->add_subcommand("prune", "remove old attempts, records too; their ids stay used");
+  prune->add_option("--older-than", all->prune.older_than, "only what ended so long ago, such as 30d or 12h")
+      ->type_name("TIME")
+      ->capture_default_str();
+  prune->add_option("--keep", all->prune.keep, "keep the newest N finished attempts, whatever their age")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1'000'000'000))
+      ->capture_default_str();
+  prune->add_flag("--force", all->prune.force, "also work that was never handed off");
+  prune->add_flag("--dry-run", all->prune.dry_run, "remove nothing, say what would be removed");
+  add_config(prune, &all->prune.config);
+  prune->add_flag("--json", all->prune.json, "as a JSON object");
+  CLI::App* df = app->add_subcommand("df", "what Cofferdam keeps, and what it takes");
+  add_config(df, &all->df.config);
+  df->add_flag("--json", all->df.json, "as a JSON object");
+}
+
 void add_verbs(CLI::App* app, All* all) {
   for (const RunVerb& verb : kRunVerbs) add_run_verb(app, verb, &all->run);
   CLI::App* exec =
@@ -147,6 +193,8 @@ void add_verbs(CLI::App* app, All* all) {
   add_config(recover, &all->recover.config);
   recover->add_flag("--json", all->recover.json, "as a JSON object");
   add_context_verb(app, &all->context);
+  add_log_verbs(app, all);
+  add_keeping_verbs(app, all);
   CLI::App* doctor = app->add_subcommand("doctor", "whether this host can run a box, and what to do if not");
   add_config(doctor, &all->doctor.config);
   doctor->add_flag("--json", all->doctor.json, "as a JSON object");
@@ -175,6 +223,11 @@ Command chosen(const CLI::App& app, const All& all) {
   if (name == "list") return all.list;
   if (name == "show") return all.show;
   if (name == "diff") return all.diff;
+  if (name == "log") return all.log;
+  if (name == "verify") return all.verify;
+  if (name == "discard") return all.discard;
+  if (name == "prune") return all.prune;
+  if (name == "df") return all.df;
   if (name == "cancel") return all.cancel;
   if (name == "doctor") return all.doctor;
   if (name == "recover") return all.recover;

@@ -7,9 +7,8 @@
 #include <cstdlib>
 
 #include "base/io.h"
-#include "base/text.h"
+#include "cli/event_facts.h"
 #include "cli/table.h"
-#include "contract/json.h"
 
 namespace cofferdam::cli {
 namespace {
@@ -17,49 +16,10 @@ namespace {
 using contract::Json;
 
 constexpr std::size_t kMaxLine = 240;
-constexpr std::size_t kMaxValue = 160;
-constexpr std::size_t kShortId = 12;  // object ids and SHA-256s: enough to recognise, not to use
-constexpr std::size_t kMaxDataBytes = 8U << 20U;
-
-const Json& member(const Json& object, const char* key) {
-  static const Json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
-
-std::string text_of(const Json& value) {
-  if (value.is_string()) return one_line(trim(value.get_ref<const std::string&>()), kMaxLine);
-  return value.is_null() || value.is_structured() ? "" : contract::canonical(value);
-}
-
-// "key value, key value" of the members that have one short value each; nested ones are for --json and show.
-std::string scalars(const Json& data) {
-  std::string out;
-  for (const auto& [key, value] : data.items()) {
-    std::string shown = one_line(text_of(value), kMaxValue);
-    if (shown.empty()) continue;
-    if (is_object_id(shown)) shown.resize(kShortId);
-    if (!out.empty()) out += ", ";
-    out += one_line(key, 64) + " " + shown;
-  }
-  return out;
-}
-
-// "Edit src/a.c": the tool and the one argument that tells a reader most.
-std::string tool_call(const Json& data) {
-  const Json& input = member(data, "input");
-  for (const char* key : {"command", "file_path", "path", "pattern", "description"}) {
-    const std::string shown = text_of(member(input, key));
-    if (!shown.empty()) return text_of(member(data, "name")) + " " + shown;
-  }
-  return text_of(member(data, "name"));
-}
 
 EventText describe_agent(const Json& event) {
   const std::string kind = text_of(member(event, "kind"));
-  const Json& nested = member(event, "data");
-  const Json& data = nested.is_object() ? nested : event;
+  const Json& data = agent_data(event);
   if (kind == "message") return {Weight::passing, "agent: " + text_of(member(data, "text"))};
   if (kind == "tool-call") return {Weight::passing, "agent: " + tool_call(data)};
   if (kind == "retry" || kind == "warning" || kind == "error") {
@@ -93,8 +53,8 @@ std::string cut(const std::string& utf8, std::size_t width) {
 }  // namespace
 
 EventText describe_event(const contract::Event& event) {
-  auto parsed = contract::parse_json(event.data, kMaxDataBytes);
-  const Json data = parsed && parsed->is_object() ? *std::move(parsed) : Json::object();
+  Json data = event_data(event);
+  data.erase("result_sha256");  // for `verify`
   EventText out;
   if (event.type == contract::event_type::agent) {
     out = describe_agent(data);

@@ -18,6 +18,12 @@ struct Records {
 // nullopt when nothing was ever run here.
 Result<std::optional<Records>> open_records();
 
+// For verbs about one attempt that read more of it. Code::usage for what is no id, Code::not_found when
+// nothing was ever run here; that the attempt is in the ledger is not checked.
+Result<Records> records_for(const std::string& id);
+// Code::not_found: there is no such attempt, or it was pruned, and what its tombstone has.
+Error missing_attempt(Records& records, const std::string& id);
+
 struct FoundAttempt {
   std::string state_dir;
   ledger::AttemptRecord record;

@@ -4,6 +4,7 @@
 #include "cli/records.h"
 #include "cli/render.h"
 #include "cli/table.h"
+#include "cli/tombstone_text.h"
 #include "cli/verbs.h"
 
 namespace cofferdam::cli {
@@ -19,14 +20,21 @@ std::string running_text(const ledger::Attempt& attempt) {
 }  // namespace
 
 Result<int> show_verb(const ShowOptions& options) {
-  TRY(const FoundAttempt found, find_attempt(options.id));
-  if (!found.record.attempt.finished && !options.json) {
-    TRY_VOID(print_out(running_text(found.record.attempt)));
+  TRY(Records records, records_for(options.id));
+  TRY(std::optional<ledger::AttemptRecord> record, records.ledger.find(options.id));
+  if (!record) {
+    TRY(const std::optional<ledger::Tombstone> left, records.ledger.find_tombstone(options.id));
+    if (!left) return missing_attempt(records, options.id);
+    TRY_VOID(print_out(options.json ? tombstone_json(*left) : tombstone_text(*left)));
     return 0;
   }
-  TRY(const contract::ResultRecord result, finished_result(found.record));
-  TRY_VOID(print_out(options.json ? *found.record.result + "\n"
-                                  : render_result(result, {wants_color(STDOUT_FILENO)})));
+  if (!record->attempt.finished && !options.json) {
+    TRY_VOID(print_out(running_text(record->attempt)));
+    return 0;
+  }
+  TRY(const contract::ResultRecord result, finished_result(*record));
+  TRY_VOID(
+      print_out(options.json ? *record->result + "\n" : render_result(result, {wants_color(STDOUT_FILENO)})));
   return 0;
 }
 

@@ -16,6 +16,11 @@ Result<int> exec_verb(const ExecOptions& options);
 Result<int> list_verb(const ListOptions& options);
 Result<int> show_verb(const ShowOptions& options);
 Result<int> diff_verb(const DiffOptions& options);
+Result<int> log_verb(const LogOptions& options);
+Result<int> verify_verb(const VerifyOptions& options);
+Result<int> discard_verb(const DiscardOptions& options);
+Result<int> prune_verb(const PruneOptions& options);
+Result<int> df_verb(const DfOptions& options);
 Result<int> cancel_verb(const CancelOptions& options);
 Result<int> recover_verb(const RecoverOptions& options);
 // Closes what a supervisor that has gone left behind, and says so on standard error. For every verb that is

@@ -181,25 +181,51 @@ Status make_readable(const std::string& store) {
   return {};
 }
 
-std::string base_folder(const std::string& vault_dir, const std::string& git_dir) {
-  return vault_dir + "/" + sha256_hex(git_dir).substr(0, 16) + "/base";
+// Of one repository: its base packs are below.
+std::string repository_folder(const std::string& vault_dir, const std::string& git_dir) {
+  return vault_dir + "/" + sha256_hex(git_dir).substr(0, 16);
 }
 
-Result<contract::BasePack> make_base_pack(const Source& source, const std::string& head,
-                                          const std::string& parent) {
-  const std::string final_folder = parent + "/" + head;
-  if (is_directory(final_folder)) return base_pack_in(final_folder);
+// Puts a base pack at `final_folder`, unless somebody else was first.
+Status make_base_pack(const Source& source, const std::string& head, const std::string& final_folder) {
+  const std::string parent = final_folder.substr(0, final_folder.rfind('/'));
   TRY_VOID(make_dirs(parent));
-  TRY(TempDir temporary, TempDir::create(parent, ".new-"));
-  const std::string made = temporary.path() + "/base";
+  TRY(const BaseNursery nursery, BaseNursery::create(parent));
+  const std::string made = nursery.path() + "/base";
   TRY_VOID(git::create_bare(made, source.object_format));
   TRY_VOID(fill(source, head, made));
   TRY_VOID(make_readable(made));
+  TRY(const BaseUse new_one, use_base(made));
   // Whoever renames first wins; the others find a folder that is not empty and use it.
   if (::rename(made.c_str(), final_folder.c_str()) != 0 && errno != ENOTEMPTY && errno != EEXIST) {
     return sys_error("cannot put the base pack in place: " + final_folder, errno);
   }
-  return base_pack_in(final_folder);
+  return {};
+}
+
+// The vault's folders are named by digests; people want to read where a pack came from. Nothing else does, so
+// that it cannot be written (another process is writing it) is no error.
+void record_origin(const Source& source, const std::string& folder) {
+  const std::string path = folder + "/repository";
+  if (!exists(path) && make_dirs(folder)) (void)write_file_atomic(path, source.git_dir).has_value();
+}
+
+// Finds the base pack, or makes it, and holds it.
+Status take_base(const Source& source, const std::string& head, const std::string& folder, Cloned* cloned) {
+  // An eviction can come between the making and the use, but hardly twice.
+  constexpr int kMaxTries = 10;
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    auto use = use_base(folder);
+    if (use) {
+      TRY(cloned->pack, base_pack_in(folder));
+      cloned->use = *std::move(use);
+      return {};
+    }
+    if (use.error().code != Code::not_found) return std::move(use).error();
+    TRY_VOID(make_base_pack(source, head, folder));
+  }
+  return make_error(Code::conflict, folder + " was evicted as often as it was made",
+                    "raise cache.max_bytes in the configuration");
 }
 
 }  // namespace
@@ -243,7 +269,9 @@ Result<Cloned> clone_head(const Source& source, const contract::CloneRequest& re
   TRY(cloned.identity, identify(source, request));
   TRY(std::string shallow, git::run_git(call_on(source, {"rev-parse", "--is-shallow-repository"})));
   if (trim(shallow) != "false") return incomplete(source, "it is a shallow clone");
-  TRY(cloned.pack, make_base_pack(source, request.head, base_folder(vault_dir, source.git_dir)));
+  const std::string folder = repository_folder(vault_dir, source.git_dir);
+  record_origin(source, folder);
+  TRY_VOID(take_base(source, request.head, folder + "/base/" + request.head, &cloned));
   return cloned;
 }
 
@@ -251,7 +279,9 @@ Result<Cloned> find_clone(const contract::CloneIdentity& identity, const std::st
   if (!is_object_id(identity.head)) return make_error(Code::internal, "a clone without a full head");
   Cloned cloned;
   cloned.identity = identity;
-  TRY(cloned.pack, base_pack_in(base_folder(vault_dir, identity.repository) + "/" + identity.head));
+  const std::string folder = repository_folder(vault_dir, identity.repository) + "/base/" + identity.head;
+  TRY(cloned.use, use_base(folder));
+  TRY(cloned.pack, base_pack_in(folder));
   return cloned;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/process.h"
 #include "base/result.h"
+#include "clone/cache.h"
 #include "contract/clone.h"
 #include "contract/invocation.h"
 
@@ -31,6 +32,7 @@ Result<std::string> resolve_commit(const Source& source, const std::string& revi
 struct Cloned {
   contract::CloneIdentity identity;
   contract::BasePack pack;
+  BaseUse use;  // keeps the pack in the vault
 };
 
 // Checks that request.head is a commit (and request.tree, if given, its tree) and makes, or finds, its base

@@ -1,4 +1,4 @@
-// Events and their hash chain: appending, and checking what stands there.
+// Events and their hash chain: appending.
 #include <fmt/core.h>
 
 #include "base/sha256.h"
@@ -29,19 +29,6 @@ Result<Event> insert_event(Store& store, const std::string& id, const NewEvent& 
       event.attempt_id, static_cast<std::int64_t>(event.seq), event.at, event.type, event.data, head->hash)
       .exec();
   return event;
-}
-
-// The result against its row and the chain's end.
-std::string result_problem(const AttemptRecord& record, const ChainReport& report) {
-  auto result = contract::decode_result(*record.result);
-  if (!result) return "the result cannot be read: " + result.error().what;
-  if (result->chain_head != report.head)
-    return fmt::format("the result names another chain head than event {} has", report.events);
-  if (result->attempt_id != record.attempt.id ||
-      result->invocation_sha256 != record.attempt.invocation_sha256)
-    return "the result is that of another invocation";
-  if (result->outcome != record.attempt.outcome) return "the result has another outcome than its row";
-  return {};
 }
 
 }  // namespace
@@ -89,38 +76,6 @@ Result<std::vector<Event>> append_in(Store& store, const std::string& id, const 
         .exec();
   }
   return out;
-}
-
-// The rows of an attempt from its invocation to its result, each against what it must be.
-ChainReport check_chain(SQLite::Database& db, const AttemptRecord& record) {
-  const std::string& id = record.attempt.id;
-  ChainReport report;
-  report.head = record.attempt.invocation_sha256;
-  if (sha256_hex(record.invocation) != record.attempt.invocation_sha256) {
-    report.problem = "the invocation does not have its recorded SHA-256";
-    return report;
-  }
-  auto query =
-      prepare_with(db, "SELECT seq, at, type, data, hash FROM events WHERE attempt_id = ?1 ORDER BY seq", id);
-  while (query.executeStep()) {
-    const Event event = event_from(query, id);
-    ++report.events;
-    if (event.seq != report.events) {
-      report.problem = fmt::format("event {} is missing (the next one is {})", report.events, event.seq);
-      return report;
-    }
-    const std::string expected = chain_link(report.head, event);
-    // The chain is over canonical lines, so text that only reads the same must be looked for by itself.
-    auto canonical = contract::decode_event(contract::encode_event(event));
-    if (query.getColumn(4).getString() != expected || !canonical || canonical->data != event.data) {
-      report.problem = fmt::format("event {} ({}) does not continue the chain", event.seq, event.type);
-      return report;
-    }
-    report.head = expected;
-  }
-  if (record.result) report.problem = result_problem(record, report);
-  report.intact = report.problem.empty();
-  return report;
 }
 
 }  // namespace cofferdam::ledger

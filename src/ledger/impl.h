@@ -74,7 +74,9 @@ void write_result(SQLite::Database& db, const contract::ResultRecord& result, Ti
 Result<std::optional<AttemptRecord>> read_record(SQLite::Database& db, const std::string& id);
 // Code::conflict when the context is unknown, at another version, or recorded with another digest.
 Status check_context(SQLite::Database& db, const contract::CapturedContext& context);
+// The rows of an attempt from its invocation to its result, each against what it must be.
 ChainReport check_chain(SQLite::Database& db, const AttemptRecord& record);
+Result<std::optional<Tombstone>> read_tombstone(SQLite::Database& db, const std::string& id);
 
 Error unknown_attempt(const std::string& id);
 

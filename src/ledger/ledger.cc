@@ -190,13 +190,4 @@ Result<std::vector<Event>> Ledger::events(const std::string& attempt_id) {
   });
 }
 
-Result<ChainReport> Ledger::verify(const std::string& attempt_id) {
-  return guarded("cannot read the ledger", [&]() -> Result<ChainReport> {
-    SQLite::Transaction transaction(*impl_->db);
-    TRY(std::optional<AttemptRecord> record, read_record(*impl_->db, attempt_id));
-    if (!record) return unknown_attempt(attempt_id);
-    return check_chain(*impl_->db, *record);
-  });
-}
-
 }  // namespace cofferdam::ledger

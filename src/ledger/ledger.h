@@ -3,8 +3,8 @@
 //
 // Each attempt has a hash chain over its events: hash = sha256(previous hash "\n" the event's canonical
 // line), and the first previous hash is the invocation's SHA-256. The chain's head stands in the result, so
-// an edit, a cut or a reorder is found by verify(); a cut tail of an unfinished attempt can be seen only from
-// outside.
+// an edit, a cut or a reorder is found by verify(); a cut tail of an unfinished attempt, and an attempt whose
+// whole chain was written anew, can be seen only from outside: by a copy of the result.
 //
 // Thread rules: one Ledger belongs to one thread; any number of them, in any number of processes, may be open
 // on one file. A Ledger must not be carried across fork(2).
@@ -67,10 +67,26 @@ struct Closed {
   contract::ResultRecord result;
 };
 
+// What is left of an attempt that was pruned. Its id is never admitted again.
+struct Tombstone {
+  std::string attempt_id;
+  std::string invocation_sha256;
+  contract::Outcome outcome = contract::Outcome::lost;
+  std::string chain_head;  // as in its result
+  std::uint64_t events = 0;
+  Timestamp created_at;
+  Timestamp finished_at;
+  Timestamp pruned_at;
+};
+
 // What verify() found. `problem` names the first place where the account does not hold, empty when intact.
 struct ChainReport {
+  std::string attempt_id;
   bool intact = false;
-  std::uint64_t events = 0;
+  bool finished = false;
+  bool pruned = false;       // only the tombstone is left, and was looked at
+  std::uint64_t events = 0;  // up to the problem
+  std::uint64_t event = 0;   // at which the problem is; 0: at none
   std::string head;
   std::string problem;
 };
@@ -122,6 +138,12 @@ struct Options {
   // How long a write waits for other writers, and how long SQLite then waits for what does not know our lock.
   std::chrono::milliseconds write_wait = std::chrono::seconds(30);
   std::function<Timestamp()> clock = [] { return cofferdam::now(); };
+};
+
+// What verify_all() found, in the order of the ids.
+struct FileReport {
+  std::vector<ChainReport> attempts;
+  std::uint64_t missing = 0;  // attempts that were admitted once and have neither a row nor a tombstone
 };
 
 class Ledger {
@@ -187,8 +209,20 @@ class Ledger {
   Result<std::vector<std::string>> unfinished();
   Result<std::optional<AttemptRecord>> find(const std::string& attempt_id);
   Result<std::vector<contract::Event>> events(const std::string& attempt_id);  // in order
+  // Those behind `seq`, in order, at most `limit`. None for an unknown id.
+  Result<std::vector<contract::Event>> events_after(const std::string& attempt_id, std::uint64_t seq,
+                                                    std::size_t limit);
+  // Another number than before when somebody else has written to the file meanwhile. Cheap enough to poll.
+  Result<std::int64_t> data_version();
+
   // Recomputes the chain. Code::not_found for an unknown id; what does not hold is in the report.
   Result<ChainReport> verify(const std::string& attempt_id);
+  Result<FileReport> verify_all();
+
+  // Replaces the rows of a finished attempt by a tombstone. Code::not_found for an unknown or pruned id,
+  // Code::conflict while it has no result, Code::protocol when its record does not hold (it is kept).
+  Result<Tombstone> prune(const std::string& attempt_id);
+  Result<std::optional<Tombstone>> find_tombstone(const std::string& attempt_id);
 
  private:
   struct Impl;

@@ -37,6 +37,8 @@ MAY_INCLUDE = {
 
 # One verb each needs one stage.
 ALSO = {
+    "src/cli/verb_df.cc": {"clone"},
+    "src/cli/verb_prune.cc": {"clone"},
     "src/cli/verb_run.cc": {"clone"},
     "src/cli/verb_diff.cc": {"handoff"},
     "src/cli/verb_internal.cc": {"egress"},

@@ -54,6 +54,30 @@ TEST(Parse, DefaultsAndFlags) {
   EXPECT_TRUE(full.json);
 }
 
+TEST(Parse, VerbsThatReadAndKeepTheRecord) {
+  EXPECT_FALSE(parsed<LogOptions>({"log", "a-1"}).follow);
+  EXPECT_TRUE(parsed<LogOptions>({"log", "--follow", "--json", "a-1"}).follow);
+  EXPECT_FALSE(parsed<VerifyOptions>({"verify"}).id.has_value());
+  const auto verify = parsed<VerifyOptions>({"verify", "a-1", "--result", "-"});
+  EXPECT_EQ(verify.id, "a-1");
+  EXPECT_EQ(verify.result, "-");
+  EXPECT_TRUE(parsed<DiscardOptions>({"discard", "a-1", "--force"}).force);
+  const auto prune = parsed<PruneOptions>({"prune"});
+  EXPECT_EQ(prune.older_than, "30d");
+  EXPECT_EQ(prune.keep, 0U);
+  EXPECT_FALSE(prune.force || prune.dry_run || prune.json);
+  const auto full = parsed<PruneOptions>(
+      {"prune", "--older-than", "1h", "--keep", "5", "--force", "--dry-run", "--json", "--config", "/c"});
+  EXPECT_EQ(full.older_than, "1h");
+  EXPECT_EQ(full.keep, 5U);
+  EXPECT_TRUE(full.force && full.dry_run && full.json);
+  EXPECT_EQ(full.config, "/c");
+  EXPECT_TRUE(parsed<DfOptions>({"df", "--json"}).json);
+  expect_usage({"log"}, "id");
+  expect_usage({"discard"}, "id");
+  expect_usage({"prune", "--keep", "-1"}, "keep");
+}
+
 TEST(Parse, ProgramBehindDashesIsNotLookedInto) {
   const auto run = parsed<RunOptions>({"run", "--agent", "command", "--", "make", "--json", "--", "-j2"});
   EXPECT_EQ(run.argv, (std::vector<std::string>{"make", "--json", "--", "-j2"}));

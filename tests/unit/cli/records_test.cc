@@ -56,5 +56,30 @@ TEST_F(RecordsTest, RunningAttemptIsFoundWithoutAResult) {
   EXPECT_EQ(find_attempt("../a-1").error().code, Code::usage);
 }
 
+TEST_F(RecordsTest, PrunedAttemptIsSaidToBePruned) {
+  admit("a-1");
+  auto ledger = ledger::Ledger::open(ledger::ledger_path(folder_->path()));
+  ASSERT_TRUE(ledger);
+  contract::ResultRecord result;
+  result.attempt_id = "a-1";
+  auto head = ledger->chain_head("a-1");
+  ASSERT_TRUE(head);
+  result.invocation_sha256 = result.chain_head = *head;
+  result.cause = {"exit", "", now()};
+  result.agent.name = "command";
+  result.change.base = std::string(40, 'a');
+  result.publication.state = "none";
+  result.created_at = now();
+  Status finished = ledger->finish(result);
+  ASSERT_TRUE(finished) << finished.error().line();
+  auto pruned = ledger->prune("a-1");
+  ASSERT_TRUE(pruned) << pruned.error().line();
+  auto found = find_attempt("a-1");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, Code::not_found);
+  EXPECT_NE(found.error().line().find("was pruned on 20"), std::string::npos) << found.error().line();
+  EXPECT_NE(found.error().line().find("setup-failed"), std::string::npos) << found.error().line();
+}
+
 }  // namespace
 }  // namespace cofferdam::cli

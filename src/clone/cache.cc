@@ -1,0 +1,274 @@
+#include "clone/cache.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <map>
+#include <numeric>
+
+#include "base/text.h"
+
+namespace cofferdam::clone {
+namespace {
+
+constexpr const char* kUseFile = "/in-use";
+constexpr const char* kNew = ".new-";
+constexpr const char* kGone = ".gone-";
+constexpr std::size_t kMaxAlternatesBytes = 64U << 10U;
+constexpr std::size_t kMaxRepositoryBytes = 8192;
+// Each further try means that an eviction came between two system calls.
+constexpr int kMaxTries = 100;
+
+std::int64_t nanoseconds(const struct timespec& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+// With the full resolution of the clock (the kernel's own stamp is some milliseconds coarse): an eviction
+// tells by this whether anybody has used the pack since it looked.
+void mark_use(int lock) {
+  struct timespec times[2]{};
+  if (::clock_gettime(CLOCK_REALTIME, &times[1]) != 0) return;
+  times[0].tv_nsec = UTIME_OMIT;
+  (void)::futimens(lock, times);  // a wrong age only makes a worse choice
+}
+
+Status lock_waiting(int fd, int kind, const std::string& shown) {
+  while (::flock(fd, kind) != 0) {
+    if (errno != EINTR) return sys_error("cannot lock " + shown, errno);
+  }
+  return {};
+}
+
+// Whether `path` is still what `fd` was opened as.
+bool still_there(int fd, const std::string& path) {
+  struct stat held {};
+  struct stat found {};
+  return ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &found) == 0 && held.st_dev == found.st_dev &&
+         held.st_ino == found.st_ino;
+}
+
+// A folder, and no symbolic link to one.
+bool is_own_folder(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+Result<std::vector<std::string>> folders_in(const std::string& path) {
+  std::vector<std::string> folders;
+  if (!is_own_folder(path)) return folders;
+  TRY(std::vector<std::string> names, list_dir(path));
+  for (std::string& name : names) {
+    if (is_own_folder(path + "/" + name)) folders.push_back(std::move(name));
+  }
+  return folders;
+}
+
+// ".../<repository>/base/<head>/objects" as AttemptStore writes it. By its end, so that a state folder that
+// was moved still protects its bases.
+std::string key_of_alternate(std::string_view line) {
+  const std::vector<std::string> parts = split(line, '/');
+  const std::size_t count = parts.size();
+  if (count < 4 || parts[count - 1] != "objects" || parts[count - 3] != "base") return {};
+  return parts[count - 4] + "/base/" + parts[count - 2];
+}
+
+using Borrowers = std::map<std::string, std::vector<std::string>>;
+
+// A store that cannot be read is an error: it could need any base.
+Result<Borrowers> find_borrowers(const std::string& state_dir) {
+  Borrowers borrowers;
+  const std::string attempts = state_dir + "/attempts";
+  TRY(const std::vector<std::string> ids, folders_in(attempts));
+  for (const std::string& id : ids) {
+    if (starts_with(id, ".")) continue;  // no id: what is left of a discard that was killed
+    std::string path = attempts;
+    path.append("/").append(id).append("/store.git/objects/info/alternates");
+    if (!exists(path)) continue;
+    TRY(const std::string text, read_file(path, kMaxAlternatesBytes));
+    for (const std::string& line : split(text, '\n')) {
+      const std::string key = key_of_alternate(line);
+      if (!key.empty()) borrowers[key].push_back(id);
+    }
+  }
+  return borrowers;
+}
+
+// nullopt when it is in use, or has gone.
+std::optional<UniqueFd> lock_unused(const std::string& folder) {
+  const std::string path = folder + kUseFile;
+  auto lock = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
+  if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0 || !still_there(lock->get(), path)) {
+    return std::nullopt;
+  }
+  return *std::move(lock);
+}
+
+// The last use, or the making of a base that has not been used since there is such a file.
+std::int64_t last_use(const std::string& folder) {
+  struct stat info {};
+  if (::lstat((folder + kUseFile).c_str(), &info) != 0 && ::lstat(folder.c_str(), &info) != 0) return 0;
+  return nanoseconds(info.st_mtim);
+}
+
+Result<BaseEntry> look_at(const std::string& vault, const std::string& repository, const std::string& head) {
+  BaseEntry entry;
+  entry.key = repository + "/base/" + head;
+  entry.head = head;
+  const std::string folder = vault + "/" + entry.key;
+  // In this order: whoever uses the base after the look at the time changes it.
+  entry.last_use_ns = last_use(folder);
+  if (exists(folder + kUseFile)) entry.in_use = !lock_unused(folder).has_value();
+  TRY(entry.bytes, tree_bytes(folder));
+  return entry;
+}
+
+// False when the base is in use, or was used since `entry` was taken.
+Result<bool> evict_one(const std::string& vault, const BaseEntry& entry) {
+  const std::string folder = vault + "/" + entry.key;
+  const std::string gone = folder.substr(0, folder.rfind('/') + 1) + kGone + random_hex(8);
+  {
+    const bool was_used = exists(folder + kUseFile);  // otherwise the lock makes the file, with a new time
+    const std::optional<UniqueFd> lock = lock_unused(folder);
+    struct stat info {};
+    if (!lock.has_value() || ::fstat(lock->get(), &info) != 0) return false;
+    if (was_used && nanoseconds(info.st_mtim) != entry.last_use_ns) return false;
+    if (::rename(folder.c_str(), gone.c_str()) != 0) return sys_error("cannot evict " + folder, errno);
+  }
+  TRY_VOID(remove_tree(gone));
+  return true;
+}
+
+// What killed processes have left: nobody holds it, and nobody will look for it.
+Result<std::uint64_t> remove_leftovers(const std::string& vault) {
+  std::uint64_t removed = 0;
+  TRY(const std::vector<std::string> repositories, folders_in(vault));
+  for (const std::string& repository : repositories) {
+    std::string parent = vault;
+    parent.append("/").append(repository).append("/base");
+    TRY(const std::vector<std::string> names, folders_in(parent));
+    for (const std::string& name : names) {
+      if (!starts_with(name, kNew) && !starts_with(name, kGone)) continue;
+      std::string path = parent;
+      path.append("/").append(name);
+      auto lock = open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+      if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0 || !still_there(lock->get(), path)) continue;
+      TRY_VOID(remove_tree(path));
+      ++removed;
+    }
+  }
+  return removed;
+}
+
+}  // namespace
+
+BaseUse::BaseUse(UniqueFd lock) : lock_(std::move(lock)) {
+  if (lock_.valid()) mark_use(lock_.get());
+}
+
+BaseUse& BaseUse::operator=(BaseUse&& other) noexcept {
+  if (this != &other) {
+    if (lock_.valid()) mark_use(lock_.get());
+    lock_ = std::move(other.lock_);
+  }
+  return *this;
+}
+
+BaseUse::~BaseUse() {
+  if (lock_.valid()) mark_use(lock_.get());
+}
+
+Result<BaseUse> use_base(const std::string& folder) {
+  const std::string path = folder + kUseFile;
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    if (!is_own_folder(folder)) break;
+    // Also made here: bases of earlier versions do not have it.
+    auto lock = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
+    if (!lock && !is_own_folder(folder)) break;
+    if (!lock) return std::move(lock).error();
+    // Waits only for an eviction that is between its lock and its rename.
+    TRY_VOID(lock_waiting(lock->get(), LOCK_SH, path));
+    if (still_there(lock->get(), path)) return BaseUse(*std::move(lock));
+  }
+  return make_error(Code::not_found, "no base pack in " + folder);
+}
+
+Result<BaseNursery> BaseNursery::create(const std::string& parent) {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    TRY(TempDir folder, TempDir::create(parent, kNew));
+    auto lock = open_file(folder.path(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!lock) continue;
+    TRY_VOID(lock_waiting(lock->get(), LOCK_EX, folder.path()));
+    // An eviction that came before the lock took it for a leftover.
+    if (still_there(lock->get(), folder.path())) return BaseNursery(*std::move(lock), std::move(folder));
+  }
+  return make_error(Code::internal, "new folders in " + parent + " do not last");
+}
+
+Result<std::vector<BaseEntry>> list_bases(const std::string& state_dir) {
+  const std::string vault = state_dir + "/vault";
+  std::vector<BaseEntry> entries;
+  TRY(const std::vector<std::string> repositories, folders_in(vault));
+  for (const std::string& repository : repositories) {
+    std::string folder = vault;
+    folder.append("/").append(repository);
+    std::string origin;
+    if (auto text = read_file(folder + "/repository", kMaxRepositoryBytes)) origin = *std::move(text);
+    TRY(const std::vector<std::string> heads, folders_in(folder + "/base"));
+    for (const std::string& head : heads) {
+      if (!is_object_id(head)) continue;
+      TRY(BaseEntry entry, look_at(vault, repository, head));
+      entry.repository = origin;
+      entries.push_back(std::move(entry));
+    }
+  }
+  // After the looks at the locks: a store that was made before has ended its use, or is seen here.
+  TRY(Borrowers borrowers, find_borrowers(state_dir));
+  for (BaseEntry& entry : entries) entry.borrowers = std::move(borrowers[entry.key]);
+  return entries;
+}
+
+std::vector<std::size_t> choose_evicted(const std::vector<BaseEntry>& entries, const CacheBounds& bounds) {
+  std::vector<std::size_t> unneeded;
+  std::uint64_t total = 0;
+  for (std::size_t index = 0; index < entries.size(); ++index) {
+    const BaseEntry& entry = entries[index];
+    if (entry.in_use || !entry.borrowers.empty() || bounds.heads.count(entry.head) != 0) continue;
+    unneeded.push_back(index);
+    total += entry.bytes;
+  }
+  std::stable_sort(unneeded.begin(), unneeded.end(), [&](std::size_t left, std::size_t right) {
+    return entries[left].last_use_ns < entries[right].last_use_ns;
+  });
+  std::size_t count = 0;
+  for (; count < unneeded.size() && total > bounds.max_bytes; ++count)
+    total -= entries[unneeded[count]].bytes;
+  unneeded.resize(count);
+  return unneeded;
+}
+
+Result<Eviction> evict_bases(const std::string& state_dir, const CacheBounds& bounds) {
+  Eviction done;
+  const std::string vault = state_dir + "/vault";
+  if (!is_own_folder(vault)) return done;
+  // One at a time: the leftovers of one are being removed by the other.
+  TRY(const UniqueFd turn, open_file(vault + "/eviction-lock", O_RDWR | O_CREAT | O_NOFOLLOW));
+  if (::flock(turn.get(), LOCK_EX | LOCK_NB) != 0) {
+    done.elsewhere = true;
+    return done;
+  }
+  TRY(done.leftovers, remove_leftovers(vault));
+  TRY(const std::vector<BaseEntry> entries, list_bases(state_dir));
+  for (const std::size_t index : choose_evicted(entries, bounds)) {
+    TRY(const bool evicted, evict_one(vault, entries[index]));
+    if (evicted) done.removed.push_back(entries[index]);
+  }
+  return done;
+}
+
+}  // namespace cofferdam::clone
