@@ -22,12 +22,18 @@ namespace cofferdam::attempt {
 
 class Account {
  public:
-  // Admits the invocation: Code::conflict when the id has been used.
+  // Admits the invocation, or puts it into the queue: Code::conflict when the id has been used or the context
+  // is not the current one, Code::exhausted when the capacity is taken and it does not want to wait.
   static Result<Account> admit(const std::string& state_dir, const contract::Invocation& invocation,
+                               const ledger::Capacity& capacity,
                                std::function<void(const contract::Event&)> on_event);
+  bool waiting() const { return stage_ == contract::Stage::queued; }
+  // One look at the queue; what it records goes to the observer. waiting() says whether it is still there.
+  Status leave_queue(const ledger::Capacity& capacity);
 
   // A ledger that cannot be written is remembered (broken()) and ends the attempt: nothing runs unrecorded.
   void event(const char* type, const contract::Json& data);
+  void broke(const Error& error);
   // The first failed write, if any.
   const std::optional<Error>& broken() const { return broken_; }
 
@@ -38,12 +44,17 @@ class Account {
   void fail(const char* stage, const Error& error);
   // A request to cancel, as fact and event. What it leads to is the caller's.
   void cancel(const std::string& by, const std::string& reason);
+  // Claims the context for a commit: why not, when it is stale; empty when it is claimed.
+  Result<std::string> claim_publication(const std::string& ref, const std::string& commit);
+  Status close_publication(bool published, const std::string& reason);
   // Writes the result; the last call.
   Result<contract::ResultRecord> close();
 
  private:
   Account(ledger::Ledger ledger, std::function<void(const contract::Event&)> on_event)
       : ledger_(std::move(ledger)), on_event_(std::move(on_event)) {}
+  void observe(const std::vector<contract::Event>& events);
+  std::string draft() const;
   bool is_early(std::string_view type) const;
   std::optional<std::string> draft_for(contract::Stage next) const;
   ledger::Ledger ledger_;

@@ -71,6 +71,18 @@ Result<std::string> commit(const BringHomeInput& in, const handoff::AttemptStore
   return store.commit(wanted);
 }
 
+void publication_stale(Account& account, const std::string& reason) {
+  account.result().publication = {"stale", printable(reason, 2000)};
+  account.settlement().stale(account.result().publication.reason, now());
+}
+
+void publication_failed(Account& account, const Error& error) {
+  account.result().publication = {"failed", printable(error.line(), 2000)};
+  account.settlement().publication_failed(account.result().publication.reason, now());
+}
+
+// The claim is made before the ref and closed behind it, so that of two attempts on one context only one gets
+// as far as the user's repository.
 void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const std::string& commit_id) {
   contract::ResultRecord& result = in.account.result();
   const Outcome outcome = in.account.settlement().outcome();
@@ -86,19 +98,18 @@ void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const
   wanted.base_head = in.cloned.identity.head;
   wanted.ref_prefix = in.host.config.branch_prefix;
   wanted.attempt_id = in.invocation->attempt_id;
-  in.account.event(contract::event_type::publishing,
-                   {{"ref", handoff::branch_ref(wanted)}, {"commit", commit_id}});
+  auto stale = in.account.claim_publication(handoff::branch_ref(wanted), commit_id);
+  if (!stale) return publication_failed(in.account, stale.error());
+  if (!stale->empty()) return publication_stale(in.account, *stale);
   auto ref = handoff::publish(store, wanted);
-  if (!ref) {
-    result.publication = {"failed", printable(ref.error().line(), 2000)};
-    in.account.event(contract::event_type::not_published,
-                     {{"state", "failed"}, {"reason", result.publication.reason}});
-    in.account.settlement().publication_failed(result.publication.reason, now());
-    return;
+  if (ref) {
+    result.change.ref = *ref;
+    result.publication = {"published", ""};
+  } else {
+    publication_failed(in.account, ref.error());
   }
-  result.change.ref = *ref;
-  result.publication = {"published", ""};
-  in.account.event(contract::event_type::published, {{"ref", *ref}, {"commit", commit_id}});
+  Status closed = in.account.close_publication(ref.has_value(), result.publication.reason);
+  if (!closed) in.account.broke(closed.error());
 }
 
 // Nothing was allowed to change; the box made it so, and this is the proof.

@@ -12,6 +12,7 @@
 #include "agent/decoder.h"
 #include "agent/launch.h"
 #include "attempt/account.h"
+#include "attempt/admission.h"
 #include "attempt/bound_cache.h"
 #include "attempt/bring_home.h"
 #include "attempt/cancel.h"
@@ -123,6 +124,10 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   return readied;
 }
 
+ledger::Capacity capacity_of(const Host& host) {
+  return {host.config.capacity_attempts, host.config.capacity_memory_bytes};
+}
+
 // One attempt under way. Its members are made in the order of the path and go in the opposite one.
 class Attempt {
  public:
@@ -147,9 +152,10 @@ class Attempt {
     for (const contract::Destination& one : invocation_->destinations) {
       account_.result().egress.destinations.push_back({one.host, one.port});
     }
-    if (step("admission", &Attempt::open_folder) && step("clone", &Attempt::clone) &&
-        step("workspace", &Attempt::make_workspace) && step("box", &Attempt::start_box) &&
-        step("egress", &Attempt::start_gateway) && step("settlement", &Attempt::watch_agent)) {
+    if (step("admission", &Attempt::open_folder) && step("admission", &Attempt::wait_in_queue) &&
+        step("clone", &Attempt::clone) && step("workspace", &Attempt::make_workspace) &&
+        step("box", &Attempt::start_box) && step("egress", &Attempt::start_gateway) &&
+        step("settlement", &Attempt::watch_agent)) {
       bring_home_step();
     }
     close_storage();
@@ -179,6 +185,15 @@ class Attempt {
     TRY_VOID(make_new_dir(dir_));
     TRY(CancelSources cancel, CancelSources::create(dir_, controls_));
     cancel_.emplace(std::move(cancel));
+    return {};
+  }
+
+  // The attempt's own time begins when it is let in.
+  Status wait_in_queue() {
+    if (!account_.waiting()) return {};
+    const auto total = invocation_->deadlines.total;
+    TRY_VOID(wait_for_turn({account_, *cancel_, capacity_of(host_), total, [] {}}));
+    deadline_ = SteadyClock::now() + total;
     return {};
   }
 
@@ -392,7 +407,7 @@ void tidy_vault(const Host& host) {
 Result<contract::ResultRecord> run(const Host& host, const Invocation& invocation, const Controls& controls) {
   ::signal(SIGPIPE, SIG_IGN);  // a reader of ours that goes away must not end the attempt
   TRY(Readied readied, ready(host, invocation));
-  TRY(Account account, Account::admit(host.state_dir, invocation, controls.on_event));
+  TRY(Account account, Account::admit(host.state_dir, invocation, capacity_of(host), controls.on_event));
   {
     Attempt attempt(host, invocation, controls, std::move(readied), account);
     attempt.follow();

@@ -11,9 +11,9 @@ int exit_code_for(Code code) {
     case Code::denied:
     case Code::conflict:
     case Code::unsupported_host:
+    case Code::exhausted:
       return kExitRefused;
     case Code::missing_tool:
-    case Code::exhausted:
     case Code::timeout:
     case Code::io:
     case Code::protocol:

@@ -37,6 +37,7 @@ Result<int> dispatch(const Command& command) {
     Result<int> operator()(const DfOptions& options) const { return df_verb(options); }
     Result<int> operator()(const CancelOptions& options) const { return cancel_verb(options); }
     Result<int> operator()(const DoctorOptions& options) const { return doctor_verb(options); }
+    Result<int> operator()(const ContextOptions& options) const { return context_verb(options); }
     Result<int> operator()(const GatewayOptions& options) const { return gateway_verb(options); }
     Result<int> operator()(const ResolverOptions& options) const { return resolver_verb(options); }
     Result<int> operator()(const BrokerOptions& options) const { return broker_verb(options); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -94,12 +95,22 @@ struct DoctorOptions {
   bool json = false;
 };
 
+struct ContextOptions {
+  enum class Action { set, show, list };
+  Action action = Action::list;
+  std::string name;
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  std::optional<std::string> sha256;
+  bool json = false;
+};
+
 struct GatewayOptions {};
 struct ResolverOptions {};
 struct BrokerOptions {};
 
 using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, LogOptions,
                              VerifyOptions, DiscardOptions, PruneOptions, DfOptions, CancelOptions,
-                             DoctorOptions, GatewayOptions, ResolverOptions, BrokerOptions>;
+                             DoctorOptions, ContextOptions, GatewayOptions, ResolverOptions, BrokerOptions>;
 
 }  // namespace cofferdam::cli

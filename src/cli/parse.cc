@@ -43,6 +43,7 @@ struct All {
   DfOptions df;
   CancelOptions cancel;
   DoctorOptions doctor;
+  ContextOptions context;
 };
 
 void add_config(CLI::App* verb, std::optional<std::string>* config) {
@@ -156,6 +157,24 @@ void add_keeping_verbs(CLI::App* app, All* all) {
   df->add_flag("--json", all->df.json, "as a JSON object");
 }
 
+void add_context_verb(CLI::App* app, ContextOptions* options) {
+  CLI::App* context =
+      app->add_subcommand("context", "which version of a captured context is the current one");
+  context->require_subcommand(1);
+  CLI::App* set = context->add_subcommand("set", "move a context from the version you saw to a higher one");
+  set->add_option("name", options->name, "the context")->type_name("NAME")->required();
+  set->add_option("--from", options->from, "the version that it has now; 0: there is none yet")
+      ->type_name("N")
+      ->required();
+  set->add_option("--to", options->to, "the version that it gets")->type_name("M")->required();
+  set->add_option("--sha256", options->sha256, "of that version; invocations must then name it")
+      ->type_name("HEX");
+  CLI::App* show = context->add_subcommand("show", "one context");
+  show->add_option("name", options->name, "the context")->type_name("NAME")->required();
+  CLI::App* list = context->add_subcommand("list", "all contexts, by name");
+  for (CLI::App* sub : {set, show, list}) sub->add_flag("--json", options->json, "as JSON");
+}
+
 void add_verbs(CLI::App* app, All* all) {
   for (const RunVerb& verb : kRunVerbs) add_run_verb(app, verb, &all->run);
   CLI::App* exec =
@@ -170,6 +189,7 @@ void add_verbs(CLI::App* app, All* all) {
   add_record_verbs(app, all);
   add_log_verbs(app, all);
   add_keeping_verbs(app, all);
+  add_context_verb(app, &all->context);
   CLI::App* doctor = app->add_subcommand("doctor", "whether this host can run a box, and what to do if not");
   add_config(doctor, &all->doctor.config);
   doctor->add_flag("--json", all->doctor.json, "as a JSON object");
@@ -177,6 +197,13 @@ void add_verbs(CLI::App* app, All* all) {
       ->group("");  // no group: not in the help
   app->add_subcommand("internal-resolver", "started by cofferdam itself")->group("");
   app->add_subcommand("internal-broker", "started by cofferdam itself")->group("");
+}
+
+ContextOptions chosen_context(const CLI::App& context, ContextOptions options) {
+  const std::string action = context.get_subcommands().front()->get_name();
+  if (action == "set") options.action = ContextOptions::Action::set;
+  if (action == "show") options.action = ContextOptions::Action::show;
+  return options;
 }
 
 Command chosen(const CLI::App& app, const All& all) {
@@ -198,6 +225,7 @@ Command chosen(const CLI::App& app, const All& all) {
   if (name == "df") return all.df;
   if (name == "cancel") return all.cancel;
   if (name == "doctor") return all.doctor;
+  if (name == "context") return chosen_context(*app.get_subcommands().front(), all.context);
   if (name == "internal-resolver") return ResolverOptions{};
   if (name == "internal-broker") return BrokerOptions{};
   return GatewayOptions{};

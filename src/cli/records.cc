@@ -52,10 +52,11 @@ Result<FoundAttempt> find_attempt(const std::string& id) {
 
 Result<contract::ResultRecord> finished_result(const ledger::AttemptRecord& record) {
   if (!record.result) {
-    return make_error(Code::conflict,
-                      fmt::format("attempt \"{}\" has no result yet: it is running (process {})",
-                                  record.attempt.id, record.attempt.supervisor_pid),
-                      fmt::format("wait for it, or `cofferdam cancel {}`", record.attempt.id));
+    return make_error(
+        Code::conflict,
+        fmt::format("attempt \"{}\" has no result yet: it is {} (process {})", record.attempt.id,
+                    record.waiting ? "queued" : "running", record.attempt.supervisor_pid),
+        fmt::format("wait for it, or `cofferdam cancel {}`", record.attempt.id));
   }
   return contract::decode_result(*record.result);
 }

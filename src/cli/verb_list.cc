@@ -10,7 +10,8 @@ namespace {
 constexpr std::size_t kMaxListed = 1000;
 
 std::string state_name(const ledger::Attempt& attempt) {
-  return attempt.outcome ? contract::outcome_name(*attempt.outcome) : "running";
+  if (attempt.outcome) return contract::outcome_name(*attempt.outcome);
+  return attempt.waiting ? "queued" : "running";
 }
 
 std::string as_table(const std::vector<ledger::Attempt>& attempts) {
@@ -36,7 +37,9 @@ std::string as_json(const std::vector<ledger::Attempt>& attempts) {
         {"head", attempt.head},
         {"invocation_sha256", attempt.invocation_sha256},
         {"supervisor_pid", attempt.supervisor_pid},
-        {"state", attempt.finished ? "finished" : "running"},
+        {"state", attempt.finished  ? "finished"
+                  : attempt.waiting ? "queued"
+                                    : "running"},
         {"outcome", nullptr},
         {"created_at", to_rfc3339(attempt.created_at)},
         {"finished_at", nullptr},

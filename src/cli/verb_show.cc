@@ -11,10 +11,10 @@ namespace cofferdam::cli {
 namespace {
 
 std::string running_text(const ledger::Attempt& attempt) {
-  return fmt::format("running  {}  ({}, {})\nrepository {}\nbase       {}\nsince      {}\nprocess    {}\n",
-                     attempt.id, contract::phase_name(attempt.phase), one_line(attempt.agent),
-                     one_line(attempt.repository), attempt.head, to_rfc3339(attempt.created_at),
-                     attempt.supervisor_pid);
+  return fmt::format("{}  {}  ({}, {})\nrepository {}\nbase       {}\nsince      {}\nprocess    {}\n",
+                     attempt.waiting ? "queued " : "running", attempt.id, contract::phase_name(attempt.phase),
+                     one_line(attempt.agent), one_line(attempt.repository), attempt.head,
+                     to_rfc3339(attempt.created_at), attempt.supervisor_pid);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ Result<int> discard_verb(const DiscardOptions& options);
 Result<int> prune_verb(const PruneOptions& options);
 Result<int> df_verb(const DfOptions& options);
 Result<int> cancel_verb(const CancelOptions& options);
+Result<int> context_verb(const ContextOptions& options);
 Result<int> doctor_verb(const DoctorOptions& options);
 Result<int> gateway_verb(const GatewayOptions& options);
 Result<int> resolver_verb(const ResolverOptions& options);

@@ -120,9 +120,7 @@ class Rules {
   void context() {
     if (!fields_.context.has_value()) return;
     const CapturedContext& context = *fields_.context;
-    const bool named =
-        !context.name.empty() && context.name.size() <= 128 && only_of(context.name, kContextName);
-    require(named, "$.context.name", "must be 1 to 128 of A-Z, a-z, 0-9 and . _ / -");
+    require(is_context_name(context.name), "$.context.name", "must be 1 to 128 of A-Z, a-z, 0-9 and . _ / -");
     require(context.version >= 1 && context.version <= kMaxJsonInteger, "$.context.version",
             fmt::format("must be an integer from 1 to {}", kMaxJsonInteger));
     require(is_sha256(context.sha256), "$.context.sha256", kSha256Problem);
@@ -242,6 +240,10 @@ bool is_attempt_id(std::string_view text) {
 
 bool is_model(std::string_view text) {
   return !text.empty() && text.size() <= kMaxModelBytes && only_of(text, kModel);
+}
+
+bool is_context_name(std::string_view text) {
+  return !text.empty() && text.size() <= 128 && only_of(text, kContextName);
 }
 
 bool is_version(std::string_view text) {

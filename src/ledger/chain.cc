@@ -18,14 +18,14 @@ Result<Stage> stage_after(const std::string& id, Stage stage, const std::string&
                                 contract::stage_name(stage), type));
 }
 
-Result<Event> insert_event(SQLite::Database& db, const std::string& id, const NewEvent& wanted, Head* head) {
+Result<Event> insert_event(Store& store, const std::string& id, const NewEvent& wanted, Head* head) {
   // Through the codec and back: what is stored and returned is canonical, whatever the caller's spacing was,
   // and hashing it again later gives the same bytes.
-  TRY(Event event, contract::decode_event(
-                       contract::encode_event(Event{id, head->seq + 1, now(), wanted.type, wanted.data})));
+  TRY(Event event, contract::decode_event(contract::encode_event(
+                       Event{id, head->seq + 1, store.now(), wanted.type, wanted.data})));
   *head = {event.seq, chain_link(head->hash, event)};
   prepare_with(
-      db, "INSERT INTO events (attempt_id, seq, at, type, data, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+      *store.db, "INSERT INTO events (attempt_id, seq, at, type, data, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
       event.attempt_id, static_cast<std::int64_t>(event.seq), event.at, event.type, event.data, head->hash)
       .exec();
   return event;
@@ -54,9 +54,9 @@ Event event_from(SQLite::Statement& row, const std::string& id) {
   return event;
 }
 
-Result<std::vector<Event>> append_in(SQLite::Database& db, const std::string& id,
-                                     const std::vector<NewEvent>& events,
+Result<std::vector<Event>> append_in(Store& store, const std::string& id, const std::vector<NewEvent>& events,
                                      const std::optional<std::string>& draft) {
+  SQLite::Database& db = *store.db;
   TRY(const auto state, read_state(db, id));
   if (!state || state->pruned) return unknown_attempt(id);
   if (state->finished) {
@@ -66,7 +66,7 @@ Result<std::vector<Event>> append_in(SQLite::Database& db, const std::string& id
   Stage stage = state->stage;
   std::vector<Event> out;
   for (const NewEvent& wanted : events) {
-    TRY(Event event, insert_event(db, id, wanted, &head));
+    TRY(Event event, insert_event(store, id, wanted, &head));
     TRY(stage, stage_after(id, stage, event.type));
     out.push_back(std::move(event));
   }

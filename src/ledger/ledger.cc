@@ -112,11 +112,10 @@ std::string ledger_path(const std::string& state_dir) {
   return state_dir + "/ledger.db";
 }
 
-Result<Ledger> Ledger::open(const std::string& path) {
-  TRY(auto db, open_database(path));
-  auto impl = std::make_unique<Impl>();
-  impl->db = std::move(db);
-  return Ledger(std::move(impl));
+Result<Ledger> Ledger::open(const std::string& path, Options options) {
+  TRY(auto db, open_database(path, options.write_wait));
+  return Ledger(
+      std::unique_ptr<Impl>(new Impl{{std::move(db), FileLock(path + ".write-lock"), std::move(options)}}));
 }
 
 Result<Event> Ledger::append(const std::string& attempt_id, const std::string& type,
@@ -129,7 +128,7 @@ Result<std::vector<Event>> Ledger::append_all(const std::string& attempt_id,
                                               const std::vector<NewEvent>& events,
                                               const std::optional<std::string>& draft) {
   return impl_->write("cannot record the event",
-                      [&](SQLite::Database& db) { return append_in(db, attempt_id, events, draft); });
+                      [&](SQLite::Database&) { return append_in(*impl_, attempt_id, events, draft); });
 }
 
 Result<std::string> Ledger::chain_head(const std::string& attempt_id) {
@@ -148,7 +147,7 @@ Status Ledger::finish(const contract::ResultRecord& result) {
                  "UPDATE attempts SET state = 'finished', stage = 'finished', waiting = 0, outcome = ?2,"
                  " result = ?3, finished_at = ?4, draft = NULL WHERE id = ?1 AND state = 'running'",
                  result.attempt_id, std::string(contract::outcome_name(result.outcome)),
-                 contract::encode_result(result), now())
+                 contract::encode_result(result), impl_->now())
         .exec();
     return {};
   });

@@ -12,7 +12,9 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -90,18 +92,77 @@ struct FileReport {
   std::uint64_t missing = 0;  // attempts that were admitted once and have neither a row nor a tombstone
 };
 
+// What may run at a time; 0: not bounded.
+struct Capacity {
+  std::uint64_t attempts = 0;
+  std::uint64_t memory_bytes = 0;  // of the limits.memory_bytes of all of them together
+};
+
+struct Admission {
+  bool admitted = false;                // false: it waits
+  std::uint64_t position = 0;           // in the queue, from 1; 0 once admitted
+  std::vector<contract::Event> events;  // what was recorded
+};
+
+// A captured context: what prompts are built from, and which version of it is the current one.
+struct Context {
+  std::string name;
+  std::uint64_t version = 0;
+  std::optional<std::string> sha256;  // none: any digest is taken
+  Timestamp changed_at;
+};
+
+struct PublicationClaim {
+  std::string attempt_id;
+  std::optional<contract::CapturedContext> context;  // none: nothing to be stale against
+  std::string ref;
+  std::string commit;
+};
+struct ClaimAnswer {
+  bool claimed = false;
+  std::string reason;                   // why not: the context is stale
+  std::vector<contract::Event> events;  // none for an attempt that has its result
+};
+
+// What the ledger knows of an attempt's publication.
+struct PublicationRecord {
+  std::optional<std::string> context_name;
+  std::uint64_t context_version = 0;
+  std::string ref;
+  std::string commit;
+  std::string state;  // "claimed", "published", "failed", "stale"
+  std::string reason;
+  Timestamp changed_at;
+};
+
+struct Options {
+  // How long a write waits for other writers, and how long SQLite then waits for what does not know our lock.
+  std::chrono::milliseconds write_wait = std::chrono::seconds(30);
+  std::function<Timestamp()> clock = [] { return cofferdam::now(); };
+};
+
 class Ledger {
  public:
   // Opens or makes the file (mode 0600; its folder must exist). Code::config when a newer version made it,
   // Code::protocol when it is not a ledger or damaged.
-  static Result<Ledger> open(const std::string& path);
+  static Result<Ledger> open(const std::string& path, Options options = {});
   Ledger(Ledger&& other) noexcept;
   Ledger& operator=(Ledger&& other) noexcept;
   ~Ledger();
 
   // Records the invocation before anything starts. Code::conflict when the id was admitted before, by any
   // process at any time; the message says whether that was the same invocation.
+  // Code::conflict, too, when its context is unknown or not as the ledger has it. A refusal leaves no row.
   Status admit(const contract::Invocation& invocation, pid_t supervisor_pid);
+  // The same within a capacity, with the event: `admitted`, or `queued` when the capacity is taken.
+  // Code::exhausted when it is taken and the invocation does not want to wait, or when the attempt alone is
+  // larger.
+  Result<Admission> admit(const contract::Invocation& invocation, pid_t supervisor_pid,
+                          const Capacity& capacity, const std::optional<std::string>& draft = std::nullopt);
+  // For an attempt that waits: admitted when it is the first and there is room. The context is checked again
+  // (Code::conflict). Another position than before is an event `queued`.
+  Result<Admission> leave_queue(const std::string& attempt_id, const Capacity& capacity,
+                                const std::optional<std::string>& draft = std::nullopt);
   // Appends one event; `data_json` is a JSON object. Code::conflict once the attempt is finished, and for an
   // event that cannot come in the attempt's stage. `draft`, an encoded result record, is stored in the same
   // transaction: what a recovery starts from.
@@ -116,6 +177,24 @@ class Ledger {
   Result<std::string> chain_head(const std::string& attempt_id);
   // Writes the result, once. Its chain_head and invocation_sha256 must be those of the ledger at that moment.
   Status finish(const contract::ResultRecord& result);
+
+  // Compare-and-swap: from 0 when there is none of that name yet. Code::usage for what cannot be,
+  // Code::conflict when the context is at another version.
+  Result<Context> set_context(const std::string& name, std::uint64_t from, std::uint64_t to,
+                              const std::optional<std::string>& sha256 = std::nullopt);
+  Result<std::optional<Context>> context(const std::string& name);
+  Result<std::vector<Context>> contexts();  // by name
+
+  // In one transaction: the context is at that version, and no other attempt holds or has published a change
+  // made from it. Event `publishing`, or `not-published` when it is stale. An attempt that has its result is
+  // claimed for without events: its chain is closed. Code::conflict when it is published already.
+  Result<ClaimAnswer> claim_publication(const PublicationClaim& claim,
+                                        const std::optional<std::string>& draft = std::nullopt);
+  // The claim's end: event `published`, or `not-published` with the claim given back.
+  Result<std::vector<contract::Event>> close_publication(
+      const std::string& attempt_id, bool published, const std::string& reason,
+      const std::optional<std::string>& draft = std::nullopt);
+  Result<std::optional<PublicationRecord>> publication(const std::string& attempt_id);
 
   Result<std::vector<Attempt>> list(std::size_t limit);  // newest first
   // The ids of all attempts without a result, oldest first.

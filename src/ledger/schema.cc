@@ -2,18 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/file.h>
 
 #include <array>
-#include <cerrno>
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "ledger/lock.h"
 
 namespace cofferdam::ledger {
 namespace {
-
-constexpr int kBusyTimeoutMs = 10'000;
 
 // Each entry brings the file from the version of its index to the next one, inside one transaction. Entries
 // are never changed once released; PRAGMA user_version takes no parameter, so each one sets its own number.
@@ -216,16 +213,6 @@ Status check_version(int version, const std::string& path) {
       "use that version, or another state folder through COFFERDAM_STATE_DIR");
 }
 
-// Held while a file is made or migrated: switching a fresh file to WAL from two processes at once is the one
-// case in which SQLite reports "busy" without waiting (the busy handler is skipped where it could deadlock).
-Result<UniqueFd> lock_setup(const std::string& path) {
-  TRY(UniqueFd lock, open_file(path + ".setup-lock", O_RDWR | O_CREAT, 0600));
-  while (::flock(lock.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) return sys_error("cannot lock " + path + ".setup-lock", errno);
-  }
-  return lock;
-}
-
 Status migrate(SQLite::Database& db, const std::string& path) {
   FileState state = read_state(db);
   TRY_VOID(check_version(state.version, path));
@@ -251,8 +238,8 @@ Status create_private(const std::string& path) {
   return {};
 }
 
-Result<std::unique_ptr<SQLite::Database>> connect(const std::string& path) {
-  auto db = std::make_unique<SQLite::Database>(path, SQLite::OPEN_READWRITE, kBusyTimeoutMs);
+Result<std::unique_ptr<SQLite::Database>> connect(const std::string& path, std::chrono::milliseconds wait) {
+  auto db = std::make_unique<SQLite::Database>(path, SQLite::OPEN_READWRITE, static_cast<int>(wait.count()));
   db->exec("PRAGMA foreign_keys = ON");
   db->exec("PRAGMA recursive_triggers = ON");  // REPLACE must run into the delete triggers too
   db->exec("PRAGMA synchronous = FULL");
@@ -265,17 +252,22 @@ int current_version() {
   return static_cast<int>(kMigrations.size());
 }
 
-Result<std::unique_ptr<SQLite::Database>> open_database(const std::string& path) {
+Result<std::unique_ptr<SQLite::Database>> open_database(const std::string& path,
+                                                        std::chrono::milliseconds wait) {
   return guarded("cannot open the ledger " + path, [&]() -> Result<std::unique_ptr<SQLite::Database>> {
     if (exists(path)) {
-      TRY(auto db, connect(path));
+      TRY(auto db, connect(path, wait));
       FileState state = read_state(*db);
       TRY_VOID(check_version(state.version, path));
       if (state.wal && state.version == current_version()) return db;
     }
-    TRY(UniqueFd lock, lock_setup(path));
+    // Held while a file is made or migrated: switching a fresh file to WAL from two processes at once is the
+    // one case in which SQLite reports "busy" without waiting (the busy handler is skipped where it could
+    // deadlock).
+    FileLock setup(path + ".setup-lock");
+    TRY(const FileLock::Held held, setup.take(wait));
     TRY_VOID(create_private(path));
-    TRY(auto db, connect(path));
+    TRY(auto db, connect(path, wait));
     TRY_VOID(migrate(*db, path));
     return db;
   });

@@ -1,6 +1,7 @@
 // Opening the ledger's file: its settings and its migrations.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -11,6 +12,7 @@ namespace cofferdam::ledger {
 
 // The version that this program writes: the number of migrations.
 int current_version();
-Result<std::unique_ptr<SQLite::Database>> open_database(const std::string& path);
+Result<std::unique_ptr<SQLite::Database>> open_database(const std::string& path,
+                                                        std::chrono::milliseconds wait);
 
 }  // namespace cofferdam::ledger

@@ -37,6 +37,9 @@ inline void bind_at(SQLite::Statement& statement, int index, std::int64_t value)
 inline void bind_at(SQLite::Statement& statement, int index, const std::optional<std::string>& value) {
   value.has_value() ? statement.bind(index, *value) : statement.bind(index);
 }
+inline void bind_at(SQLite::Statement& statement, int index, const std::optional<std::int64_t>& value) {
+  value.has_value() ? statement.bind(index, *value) : statement.bind(index);
+}
 inline void bind_at(SQLite::Statement& statement, int index, Timestamp value) {
   statement.bind(index, value.ms);
 }

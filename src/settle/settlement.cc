@@ -58,6 +58,11 @@ void Settlement::distrust(const std::string& control, const std::string& detail,
   first_ = First{Outcome::failed, {control, detail, at}, false};
 }
 
+void Settlement::stale(const std::string& detail, Timestamp at) {
+  if (outcome() != Outcome::completed) return;
+  first_ = First{Outcome::refused, {"stale-context", detail, at}, false};
+}
+
 Outcome Settlement::outcome() const {
   return first_.has_value() ? first_->outcome : Outcome::setup_failed;
 }

@@ -35,6 +35,8 @@ class Settlement {
   // What comes after a completed run and takes the word back: the change could not be brought home, or not
   // be published, or is not what the phase allows. Anything but `completed` stays as it is.
   void distrust(const std::string& control, const std::string& detail, Timestamp at);
+  // The same for a change whose context has moved on: nothing failed, but the host does not take it.
+  void stale(const std::string& detail, Timestamp at);
   void publication_failed(const std::string& detail, Timestamp at) { distrust("publication", detail, at); }
 
   bool has_cause() const { return first_.has_value(); }

@@ -137,10 +137,9 @@ TEST(AttemptId, IsNeverAPath) {
 
 TEST(ExitCode, OfEveryErrorCode) {
   for (const Code code : {Code::usage, Code::config, Code::not_found}) EXPECT_EQ(exit_code_for(code), 2);
-  for (const Code code : {Code::denied, Code::conflict, Code::unsupported_host})
+  for (const Code code : {Code::denied, Code::conflict, Code::unsupported_host, Code::exhausted})
     EXPECT_EQ(exit_code_for(code), 3);
-  for (const Code code :
-       {Code::missing_tool, Code::exhausted, Code::timeout, Code::io, Code::protocol, Code::internal}) {
+  for (const Code code : {Code::missing_tool, Code::timeout, Code::io, Code::protocol, Code::internal}) {
     EXPECT_EQ(exit_code_for(code), 6);
   }
 }

@@ -1,48 +1,17 @@
 // Several supervisors on one ledger, as processes and as threads.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <barrier>
-#include <functional>
 #include <thread>
 #include <vector>
 
-#include "base/fd.h"
-#include "base/io.h"
 #include "ledger_fixture.h"
 
 namespace cofferdam::ledger::testing {
 namespace {
 
 constexpr int kWriters = 8;
-
-// Runs `body` in `count` processes that start at the same moment (when the pipe closes), and returns their
-// exit codes. The parent holds no open Ledger meanwhile: one must not be carried across fork(2).
-std::vector<int> in_processes(int count, const std::function<int(int)>& body) {
-  auto start = make_pipe();
-  EXPECT_TRUE(start);
-  std::vector<pid_t> children;
-  for (int index = 0; index < count; ++index) {
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      start->write.reset();
-      char byte = 0;
-      const ssize_t end = ::read(start->read.get(), &byte, 1);  // all go when the last writer has closed
-      if (end != 0) ::_exit(126);
-      ::_exit(body(index));
-    }
-    children.push_back(pid);
-  }
-  start->write.reset();
-  std::vector<int> codes;
-  for (pid_t pid : children) {
-    int status = 0;
-    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
-    codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-  }
-  return codes;
-}
 
 TEST_F(LedgerTest, OfRacingProcessesOneAdmits) {
   // The file does not exist yet: they race to make it, too.

@@ -21,11 +21,6 @@ class MigrationTest : public LedgerTest {
     const std::string result = db.execAndGet("SELECT result FROM attempts WHERE id = 'done'").getString();
     ASSERT_FALSE(contract::decode_result(result));
   }
-  AttemptRecord record(Ledger& ledger, const std::string& id) {
-    auto found = ledger.find(id);
-    EXPECT_TRUE(found && found->has_value()) << id;
-    return found && found->has_value() ? **found : AttemptRecord{};
-  }
 };
 
 TEST_F(MigrationTest, ChainsStayIntact) {

@@ -8,12 +8,6 @@ namespace {
 
 using contract::Stage;
 
-AttemptRecord record(Ledger& ledger, const std::string& id) {
-  auto found = ledger.find(id);
-  EXPECT_TRUE(found && found->has_value()) << id;
-  return found && found->has_value() ? **found : AttemptRecord{};
-}
-
 TEST_F(LedgerTest, AnEventThatCannotComeIsRefusedAndLeavesNothing) {
   Ledger ledger = open();
   ASSERT_TRUE(ledger.admit(invocation("a-1"), 1));
