@@ -95,6 +95,7 @@ Result<std::vector<Event>> append_in(Store& store, const std::string& id, const 
 ChainReport check_chain(SQLite::Database& db, const AttemptRecord& record) {
   const std::string& id = record.attempt.id;
   ChainReport report;
+  Stage stage = Stage::none;
   report.head = record.attempt.invocation_sha256;
   if (sha256_hex(record.invocation) != record.attempt.invocation_sha256) {
     report.problem = "the invocation does not have its recorded SHA-256";
@@ -117,6 +118,11 @@ ChainReport check_chain(SQLite::Database& db, const AttemptRecord& record) {
       return report;
     }
     report.head = expected;
+    if (auto reached = contract::stage_from_name(event.type)) stage = *reached;
+  }
+  if (!record.result && stage != record.stage) {
+    report.problem = fmt::format("the stage is \"{}\", but the events lead to \"{}\"",
+                                 contract::stage_name(record.stage), contract::stage_name(stage));
   }
   if (record.result) report.problem = result_problem(record, report);
   report.intact = report.problem.empty();
