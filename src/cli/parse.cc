@@ -165,8 +165,12 @@ void add_context_verb(CLI::App* app, ContextOptions* options) {
   set->add_option("name", options->name, "the context")->type_name("NAME")->required();
   set->add_option("--from", options->from, "the version that it has now; 0: there is none yet")
       ->type_name("N")
+      ->check(CLI::NonNegativeNumber)  // CLI11 would wrap a negative one around
       ->required();
-  set->add_option("--to", options->to, "the version that it gets")->type_name("M")->required();
+  set->add_option("--to", options->to, "the version that it gets")
+      ->type_name("M")
+      ->check(CLI::NonNegativeNumber)
+      ->required();
   set->add_option("--sha256", options->sha256, "of that version; invocations must then name it")
       ->type_name("HEX");
   CLI::App* show = context->add_subcommand("show", "one context");
