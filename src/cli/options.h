@@ -1,8 +1,8 @@
 // What the command line said, one value type per verb. No meaning yet: the verbs give it one.
 #pragma once
 
-#include <cstdint>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>

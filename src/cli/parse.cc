@@ -120,24 +120,6 @@ void add_record_verbs(CLI::App* app, All* all) {
   cancel->add_flag("--json", all->cancel.json, "as a JSON object");
 }
 
-void add_context_verb(CLI::App* app, ContextOptions* options) {
-  CLI::App* context =
-      app->add_subcommand("context", "which version of a captured context is the current one");
-  context->require_subcommand(1);
-  CLI::App* set = context->add_subcommand("set", "move a context from the version you saw to a higher one");
-  set->add_option("name", options->name, "the context")->type_name("NAME")->required();
-  set->add_option("--from", options->from, "the version that it has now; 0: there is none yet")
-      ->type_name("N")
-      ->required();
-  set->add_option("--to", options->to, "the version that it gets")->type_name("M")->required();
-  set->add_option("--sha256", options->sha256, "of that version; invocations must then name it")
-      ->type_name("HEX");
-  CLI::App* show = context->add_subcommand("show", "one context");
-  show->add_option("name", options->name, "the context")->type_name("NAME")->required();
-  CLI::App* list = context->add_subcommand("list", "all contexts, by name");
-  for (CLI::App* sub : {set, show, list}) sub->add_flag("--json", options->json, "as JSON");
-}
-
 void add_log_verbs(CLI::App* app, All* all) {
   CLI::App* log = app->add_subcommand("log", "the events of one attempt, one line each");
   log->add_option("id", all->log.id, "the attempt")->type_name("ID")->required();
@@ -174,6 +156,28 @@ void add_keeping_verbs(CLI::App* app, All* all) {
   CLI::App* df = app->add_subcommand("df", "what Cofferdam keeps, and what it takes");
   add_config(df, &all->df.config);
   df->add_flag("--json", all->df.json, "as a JSON object");
+}
+
+void add_context_verb(CLI::App* app, ContextOptions* options) {
+  CLI::App* context =
+      app->add_subcommand("context", "which version of a captured context is the current one");
+  context->require_subcommand(1);
+  CLI::App* set = context->add_subcommand("set", "move a context from the version you saw to a higher one");
+  set->add_option("name", options->name, "the context")->type_name("NAME")->required();
+  set->add_option("--from", options->from, "the version that it has now; 0: there is none yet")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)  // CLI11 would wrap a negative one around
+      ->required();
+  set->add_option("--to", options->to, "the version that it gets")
+      ->type_name("M")
+      ->check(CLI::NonNegativeNumber)
+      ->required();
+  set->add_option("--sha256", options->sha256, "of that version; invocations must then name it")
+      ->type_name("HEX");
+  CLI::App* show = context->add_subcommand("show", "one context");
+  show->add_option("name", options->name, "the context")->type_name("NAME")->required();
+  CLI::App* list = context->add_subcommand("list", "all contexts, by name");
+  for (CLI::App* sub : {set, show, list}) sub->add_flag("--json", options->json, "as JSON");
 }
 
 void add_verbs(CLI::App* app, All* all) {

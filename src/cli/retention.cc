@@ -28,8 +28,9 @@ Result<std::chrono::milliseconds> parse_age(std::string_view text) {
   return std::chrono::milliseconds(std::chrono::hours(24 * number));
 }
 
-std::string unpublished_work(const std::string& stored, bool has_store) {
-  if (!has_store) return {};
+std::string unpublished_work(const std::string& stored, const std::optional<ledger::PublicationRecord>& later,
+                             bool has_store) {
+  if (!has_store || (later && later->state == "published")) return {};
   auto result = contract::decode_result(stored);
   if (!result) return "its result cannot be read, so nobody knows whether its work was handed off";
   if (result->change.ref) return {};
@@ -38,6 +39,12 @@ std::string unpublished_work(const std::string& stored, bool has_store) {
   }
   if (result->publication.state == "failed") return "its work was never handed off, and is in no commit";
   return {};
+}
+
+Result<std::string> unpublished_work(ledger::Ledger& ledger, const ledger::AttemptRecord& record,
+                                     bool has_store) {
+  TRY(const std::optional<ledger::PublicationRecord> later, ledger.publication(record.attempt.id));
+  return unpublished_work(record.result.value_or(""), later, has_store);
 }
 
 PrunePlan plan_prune(const std::vector<ledger::Attempt>& attempts, Timestamp before, std::size_t keep) {

@@ -19,8 +19,12 @@ namespace cofferdam::cli {
 Result<std::chrono::milliseconds> parse_age(std::string_view text);
 
 // Why removing this attempt's folder would lose work, empty when it would not. `stored` is the result record
-// as the ledger has it.
-std::string unpublished_work(const std::string& stored, bool has_store);
+// as the ledger has it; a change can be published behind it.
+std::string unpublished_work(const std::string& stored, const std::optional<ledger::PublicationRecord>& later,
+                             bool has_store);
+// The same, with what the ledger knows of the publication.
+Result<std::string> unpublished_work(ledger::Ledger& ledger, const ledger::AttemptRecord& record,
+                                     bool has_store);
 
 struct PrunePlan {
   std::vector<ledger::Attempt> old;  // to be pruned, oldest first

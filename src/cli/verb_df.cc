@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/disk_usage.h"
 #include "cli/host.h"
 #include "cli/verbs.h"
@@ -11,9 +12,13 @@ namespace {
 
 constexpr std::int64_t kNanosecondsPerMs = 1'000'000;
 
+// The file, and what lies beside it: SQLite's own files and our locks.
 Status measure_ledger(DiskUsage* usage) {
-  for (const char* part : {"", "-wal", "-shm", ".setup-lock"}) {
-    TRY(const std::uint64_t bytes, tree_bytes(ledger::ledger_path(usage->state_dir) + part));
+  const std::string file = ledger::ledger_path("");
+  TRY(const std::vector<std::string> names, list_dir(usage->state_dir));
+  for (const std::string& name : names) {
+    if (!starts_with("/" + name, file)) continue;
+    TRY(const std::uint64_t bytes, tree_bytes(usage->state_dir + "/" + name));
     usage->ledger_bytes += bytes;
   }
   return {};

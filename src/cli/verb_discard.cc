@@ -28,7 +28,7 @@ Status check_discardable(Records& records, const DiscardOptions& options, bool h
                                   record->attempt.supervisor_pid),
                       fmt::format("wait for it, or `cofferdam cancel {}`", options.id));
   }
-  const std::string lost = unpublished_work(*record->result, has_store);
+  TRY(const std::string lost, unpublished_work(records.ledger, *record, has_store));
   if (lost.empty() || options.force) return {};
   return make_error(Code::conflict, fmt::format("attempt \"{}\" is not discarded: {}", options.id, lost),
                     fmt::format("see `cofferdam diff {}`; --force removes it all the same", options.id));

@@ -29,7 +29,7 @@ Result<std::uint64_t> prune_one(Records& records, const std::string& id, const P
   }
   TRY(std::optional<AttemptFolder> folder, AttemptFolder::open(records.state_dir, id));
   if (folder && !options.force) {
-    const std::string lost = unpublished_work(*record->result, folder->has_store());
+    TRY(const std::string lost, unpublished_work(records.ledger, *record, folder->has_store()));
     if (!lost.empty()) return make_error(Code::conflict, lost, "--force, or discard it");
   }
   const std::uint64_t bytes = folder ? folder->bytes() : 0;

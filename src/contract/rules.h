@@ -40,11 +40,11 @@ inline constexpr std::array<LimitRule, 15> kLimitRules{{
 }};
 
 bool is_attempt_id(std::string_view text);
-bool is_model(std::string_view text);     // 1..128 of [A-Za-z0-9._:/\[\]-]
-bool is_version(std::string_view text);   // 1..64 of [A-Za-z0-9._+-]
+bool is_model(std::string_view text);         // 1..128 of [A-Za-z0-9._:/\[\]-]
+bool is_version(std::string_view text);       // 1..64 of [A-Za-z0-9._+-]
 bool is_context_name(std::string_view text);  // 1..128 of [A-Za-z0-9._/-]
-bool is_sha256(std::string_view text);    // 64 lower-case hexadecimal digits
-bool has_control(std::string_view text);  // any of U+0000..U+001F and U+007F
+bool is_sha256(std::string_view text);        // 64 lower-case hexadecimal digits
+bool has_control(std::string_view text);      // any of U+0000..U+001F and U+007F
 bool only_of(std::string_view text, std::string_view allowed);
 
 }  // namespace cofferdam::contract

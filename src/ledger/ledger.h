@@ -91,6 +91,12 @@ struct ChainReport {
   std::string problem;
 };
 
+// What verify_all() found, in the order of the ids.
+struct FileReport {
+  std::vector<ChainReport> attempts;
+  std::uint64_t missing = 0;  // attempts that were admitted once and have neither a row nor a tombstone
+};
+
 // What may run at a time; 0: not bounded.
 struct Capacity {
   std::uint64_t attempts = 0;
@@ -138,12 +144,6 @@ struct Options {
   // How long a write waits for other writers, and how long SQLite then waits for what does not know our lock.
   std::chrono::milliseconds write_wait = std::chrono::seconds(30);
   std::function<Timestamp()> clock = [] { return cofferdam::now(); };
-};
-
-// What verify_all() found, in the order of the ids.
-struct FileReport {
-  std::vector<ChainReport> attempts;
-  std::uint64_t missing = 0;  // attempts that were admitted once and have neither a row nor a tombstone
 };
 
 class Ledger {

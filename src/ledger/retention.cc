@@ -65,7 +65,7 @@ Result<Tombstone> Ledger::prune(const std::string& attempt_id) {
                  attempt_id, record->attempt.invocation_sha256,
                  std::string(contract::outcome_name(*record->attempt.outcome)), report.head,
                  static_cast<std::int64_t>(report.events), record->attempt.created_at,
-                 *record->attempt.finished_at, now())
+                 *record->attempt.finished_at, impl_->now())
         .exec();
     prepare_with(db, "DELETE FROM events WHERE attempt_id = ?1", attempt_id).exec();
     prepare_with(db, "DELETE FROM attempts WHERE id = ?1", attempt_id).exec();

@@ -226,6 +226,8 @@ Status migrate(SQLite::Database& db, const std::string& path) {
     db.exec(kMigrations[version]);
   }
   transaction.commit();
+  // Into the file itself: a lost log must not make this an empty ledger.
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   return {};
 }
 

@@ -150,6 +150,7 @@ ChainReport check_chain(SQLite::Database& db, const AttemptRecord& record) {
   if (!report.problem.empty()) return report;
   auto query =
       prepare_with(db, "SELECT seq, at, type, data, hash FROM events WHERE attempt_id = ?1 ORDER BY seq", id);
+  contract::Stage stage = contract::Stage::none;
   Event event;
   while (query.executeStep()) {
     event = event_from(query, id);
@@ -165,9 +166,15 @@ ChainReport check_chain(SQLite::Database& db, const AttemptRecord& record) {
       return report;
     }
     report.head = expected;
+    if (auto reached = contract::stage_from_name(event.type)) stage = *reached;
   }
   report.event = 0;
-  if (record.result) report.problem = result_problem(record, report, event);
+  if (record.result) {
+    report.problem = result_problem(record, report, event);
+  } else if (stage != record.stage) {
+    report.problem = fmt::format("the stage is \"{}\", but the events lead to \"{}\"",
+                                 contract::stage_name(record.stage), contract::stage_name(stage));
+  }
   report.intact = report.problem.empty();
   return report;
 }

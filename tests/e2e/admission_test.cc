@@ -148,6 +148,15 @@ TEST_P(Admission, WhoDoesNotWaitIsRefusedAndWhoWaitsTooLongToo) {
   EXPECT_EQ(exec("second", "true", {{"when_full", "refuse"}}).status.code, 0) << "the control";
 }
 
+TEST_P(Admission, ItsTimeBeginsWhenItIsLetIn) {
+  capacity("attempts = 1\n");
+  Running first = start("first", "echo ready; sleep 4");
+  Running::wait_for(printed_by("first"), "ready");
+  RunOutcome second = exec("second", "sleep 3.5", {{"deadlines", {{"total_ms", 6000}}}});
+  EXPECT_EQ(second.status.code, 0) << "the wait and the run together are longer than that\n" << second.err;
+  EXPECT_EQ(first.finish().status.code, 0);
+}
+
 TEST_P(Admission, MemoryIsCounted) {
   capacity("memory_bytes = 6442450944\n");  // 6 GiB; an attempt has 4 GiB unless it says otherwise
   Running first = start("first", kBlock);

@@ -100,6 +100,24 @@ TEST(Parse, OtherVerbs) {
   parsed<ResolverOptions>({"internal-resolver"});
 }
 
+TEST(Parse, ContextHasVerbsOfItsOwn) {
+  const auto set = parsed<ContextOptions>({"context", "set", "notes", "--from", "0", "--to", "3"});
+  EXPECT_EQ(set.action, ContextOptions::Action::set);
+  EXPECT_EQ(set.name, "notes");
+  EXPECT_EQ(set.to, 3U);
+  EXPECT_FALSE(set.sha256.has_value());
+  const auto show = parsed<ContextOptions>({"context", "show", "notes", "--json"});
+  EXPECT_EQ(show.action, ContextOptions::Action::show);
+  EXPECT_TRUE(show.json);
+  EXPECT_EQ(parsed<ContextOptions>({"context", "list"}).action, ContextOptions::Action::list);
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"context"},
+                                                {"context", "set", "notes", "--from", "0"},
+                                                {"context", "set", "notes", "--from", "-1", "--to", "3"},
+                                                {"context", "show"}}) {
+    EXPECT_EQ(parse(wrong).exit_code, 2) << wrong.back();
+  }
+}
+
 TEST(Parse, UsageErrorsAreOneLine) {
   expect_usage({}, "a verb is missing");
   expect_usage({"fly"}, "fly");

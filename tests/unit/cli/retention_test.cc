@@ -81,12 +81,23 @@ std::string stored(const std::optional<std::string>& commit, const std::optional
 
 TEST(UnpublishedWork, IsACommitWithoutARef) {
   const std::string commit(40, 'd');
-  EXPECT_NE(unpublished_work(stored(commit, {}, "none"), true).find("never handed off"), std::string::npos);
-  EXPECT_NE(unpublished_work(stored({}, {}, "failed"), true), "");
-  EXPECT_NE(unpublished_work("{}", true).find("cannot be read"), std::string::npos);
-  EXPECT_EQ(unpublished_work(stored(commit, "refs/heads/x", "published"), true), "");
-  EXPECT_EQ(unpublished_work(stored({}, {}, "none"), true), "");
-  EXPECT_EQ(unpublished_work(stored(commit, {}, "none"), false), "") << "discarded before";
+  EXPECT_NE(unpublished_work(stored(commit, {}, "none"), {}, true).find("never handed off"),
+            std::string::npos);
+  EXPECT_NE(unpublished_work(stored({}, {}, "failed"), {}, true), "");
+  EXPECT_NE(unpublished_work("{}", {}, true).find("cannot be read"), std::string::npos);
+  EXPECT_EQ(unpublished_work(stored(commit, "refs/heads/x", "published"), {}, true), "");
+  EXPECT_EQ(unpublished_work(stored({}, {}, "none"), {}, true), "");
+  EXPECT_EQ(unpublished_work(stored(commit, {}, "none"), {}, false), "") << "discarded before";
+}
+
+TEST(UnpublishedWork, IsNoneWhenItWasPublishedBehindTheResult) {
+  ledger::PublicationRecord later;
+  for (const char* state : {"claimed", "failed", "stale"}) {
+    later.state = state;
+    EXPECT_NE(unpublished_work(stored(std::string(40, 'd'), {}, "none"), later, true), "") << state;
+  }
+  later.state = "published";
+  EXPECT_EQ(unpublished_work(stored(std::string(40, 'd'), {}, "none"), later, true), "");
 }
 
 TEST(PruneReport, SaysWhatAndWhy) {

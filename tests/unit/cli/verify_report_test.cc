@@ -57,7 +57,8 @@ TEST_F(VerifyReport, ACutTailOfARunningAttemptShowsOnlyHere) {
   ledger::Ledger ledger = open();
   const ResultRecord printed = finish_attempt(ledger, "a");
   tamper(path_,
-         "UPDATE attempts SET state = 'running', outcome = NULL, result = NULL, finished_at = NULL;"
+         "UPDATE attempts SET state = 'running', outcome = NULL, result = NULL, finished_at = NULL,"
+         " stage = 'admitted';"
          "DELETE FROM events WHERE seq > 2");
   EXPECT_TRUE(chain_holds());
   EXPECT_TRUE(has(compare(printed), "the ledger has none"));

@@ -68,6 +68,18 @@ TEST_F(LedgerTest, UnfinishedAreOldestFirst) {
   EXPECT_EQ(*left, (std::vector<std::string>{"a-3", "a-2"}));
 }
 
+TEST_F(LedgerTest, AStageThatTheEventsDoNotLeadToIsFound) {
+  Ledger ledger = open();
+  ASSERT_TRUE(ledger.admit(invocation("a-1"), 1));
+  ASSERT_TRUE(ledger.append_all("a-1", {{"admitted"}, {"cloned"}, {"cancel-requested"}}));
+  expect_intact(ledger, "a-1");
+  SQLite::Database(path_, SQLite::OPEN_READWRITE).exec("UPDATE attempts SET stage = 'published'");
+  auto report = ledger.verify("a-1");
+  ASSERT_TRUE(report);
+  EXPECT_FALSE(report->intact);
+  EXPECT_NE(report->problem.find("\"cloned\""), std::string::npos) << report->problem;
+}
+
 class TombstoneTest : public LedgerTest {
  protected:
   static constexpr const char* kBury =

@@ -198,6 +198,20 @@ TEST(Settlement, OnlyACompletedRunCanBeDistrusted) {
   }
 }
 
+TEST(Settlement, AStaleContextRefusesOnlyWhatWasCompleted) {
+  Settlement settlement;
+  apply(&settlement, Act::exit, 10);
+  settlement.stale("too early", Timestamp{11});
+  EXPECT_EQ(settlement.outcome(), Outcome::failed) << "nothing was completed yet";
+  settlement.conclude(true, "");
+  settlement.stale("version 4", Timestamp{12});
+  EXPECT_EQ(settlement.outcome(), Outcome::refused);
+  contract::ResultRecord result;
+  settlement.record(&result);
+  EXPECT_EQ(result.cause.control, "stale-context");
+  EXPECT_TRUE(result.process.exit_code.has_value()) << "the program's own end stands beside it";
+}
+
 TEST(Settlement, ASignalIsKeptAsASignal) {
   Settlement settlement;
   ExitStatus status;
