@@ -158,6 +158,13 @@ void add_keeping_verbs(CLI::App* app, All* all) {
   df->add_flag("--json", all->df.json, "as a JSON object");
 }
 
+// CLI11 would wrap a negative number around, and take one that is too large for the largest.
+std::string version_problem(const std::string& text) {
+  const bool number = text.find_first_not_of("0123456789") == std::string::npos;
+  return number && !text.empty() && text.size() <= 16 ? ""
+                                                      : "\"" + one_line(text, 40) + "\" is not a version";
+}
+
 void add_context_verb(CLI::App* app, ContextOptions* options) {
   CLI::App* context =
       app->add_subcommand("context", "which version of a captured context is the current one");
@@ -166,11 +173,11 @@ void add_context_verb(CLI::App* app, ContextOptions* options) {
   set->add_option("name", options->name, "the context")->type_name("NAME")->required();
   set->add_option("--from", options->from, "the version that it has now; 0: there is none yet")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)  // CLI11 would wrap a negative one around
+      ->check(version_problem)
       ->required();
   set->add_option("--to", options->to, "the version that it gets")
       ->type_name("M")
-      ->check(CLI::NonNegativeNumber)
+      ->check(version_problem)
       ->required();
   set->add_option("--sha256", options->sha256, "of that version; invocations must then name it")
       ->type_name("HEX");
