@@ -420,8 +420,9 @@ class Watch {
   void conclude() {
     contract::ResultRecord& result = in_.account.result();
     // How a program ended that we have ended says nothing of the answer that it had given before.
-    ExitStatus end = status_;
-    if (ending_ && in_.account.settlement().has_answered()) end = {0, std::nullopt};
+    const settle::Settlement& settlement = in_.account.settlement();
+    const bool answer_counts = settlement.has_answered() && !settlement.ended_by_exit();
+    const ExitStatus end = answer_counts ? ExitStatus{0, std::nullopt} : status_;
     agent::Verdict verdict = in_.decoder.finish(end);
     in_.account.settlement().conclude(verdict.ok, verdict.reason);
     in_.account.settlement().remark(vendor_trouble_);

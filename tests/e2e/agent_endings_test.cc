@@ -102,6 +102,18 @@ TEST_P(AgentEndings, NothingSaidIsNoSuccess) {
   EXPECT_EQ(outcome.result->process.exit_code, 0);
 }
 
+// The gateway does not start: the box that was waiting for it is gone before the attempt is settled.
+TEST_P(AgentEndings, ABoxThatNeverRanIsGoneToo) {
+  use_fake_agent(std::string(kBegin) + kAnswer);
+  configure("[vendors.anthropic]\nupstream = \"" + standin().url() +
+            "\"\nca_bundle = \"/dev/null\"\n[agents]\ndir = \"" + world().root() + "/agents\"\n");
+  RunOutcome outcome = asked_once("no-gateway");
+  expect_settled(outcome);
+  EXPECT_EQ(outcome.result->cause.control, "egress") << outcome.err;
+  EXPECT_FALSE(has_event("no-gateway", "started"));
+  EXPECT_TRUE(has_event("no-gateway", "box-gone"));
+}
+
 // The bounds of the event stream. Another program is in the CLI's place.
 TEST_P(AgentEndings, LinesAndEventsOfAStreamAreBounded) {
   const std::string limits = "[limits]\nline_bytes = 4096\nevents = 5\n";
