@@ -162,7 +162,7 @@ TEST_P(AgentEndings, AStoppedSupervisorKeepsNothingAlive) {
   const std::string marker = "outlives-" + tail;
   use_fake_agent(std::string(kBegin) + "trap '' TERM\nexec -a out$(printf lives)-" + tail + " sleep 600\n",
                  "[deadlines]\ngrace = \"1s\"\n");
-  Running running(world(), ask("wedged", {"--deadline", "12s"}));
+  Running running(world(), ask("wedged", {"--deadline", "20s"}));
   ASSERT_TRUE(comes_true([&] { return !processes_with(marker).empty(); }));
   const int supervisor = running.child().pid();
   const int gateway = child_with(supervisor, "internal-gateway");
