@@ -35,7 +35,7 @@ constexpr auto kGatewayEnd = std::chrono::seconds(10);
 // Reads of a stream once the box is gone: more than a pipe can hold.
 constexpr int kLastReads = 64;
 
-std::string gib(std::uint64_t bytes) {
+std::string size_text(std::uint64_t bytes) {
   if (bytes < (1ULL << 30U)) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
 }
@@ -189,14 +189,15 @@ class Watch {
     const bool memory = report.control == "memory";
     end(Outcome::limit, report.control,
         memory ? fmt::format("the programs in the box took {} of resident memory, the limit is {}",
-                             gib(report.peak), gib(limits_.memory_bytes))
+                             size_text(report.peak), size_text(limits_.memory_bytes))
                : fmt::format("{} processes and threads were in the box, the limit is {}", report.peak,
                              limits_.pids));
   }
 
   void storage_full(const std::string& control) {
     std::string detail = "HOME, /tmp or /dev/shm was full";
-    if (control == "work-bytes") detail = fmt::format("the work tree was full ({})", gib(limits_.work_bytes));
+    if (control == "work-bytes")
+      detail = fmt::format("the work tree was full ({})", size_text(limits_.work_bytes));
     if (control == "work-inodes")
       detail = fmt::format("the work tree had no inode left (of {})", limits_.work_inodes);
     in_.account.settlement().storage_full(control, detail);
@@ -420,8 +421,9 @@ class Watch {
   void conclude() {
     contract::ResultRecord& result = in_.account.result();
     // How a program ended that we have ended says nothing of the answer that it had given before.
-    ExitStatus end = status_;
-    if (ending_ && in_.account.settlement().has_answered()) end = {0, std::nullopt};
+    const settle::Settlement& settlement = in_.account.settlement();
+    const bool answer_counts = settlement.has_answered() && !settlement.ended_by_exit();
+    const ExitStatus end = answer_counts ? ExitStatus{0, std::nullopt} : status_;
     agent::Verdict verdict = in_.decoder.finish(end);
     in_.account.settlement().conclude(verdict.ok, verdict.reason);
     in_.account.settlement().remark(vendor_trouble_);

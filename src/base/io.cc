@@ -64,10 +64,11 @@ Result<Message> receive_message(int socket, std::size_t max_bytes) {
   header.msg_control = control.data();
   header.msg_controllen = control.size();
   ssize_t n = -1;
+  // A peer that has gone without reading what we sent is said first, once, and before what it had sent
+  // itself, which is still there to be read.
   do {
     n = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
-  } while (n < 0 && errno == EINTR);
-  if (n < 0 && errno == ECONNRESET) n = 0;
+  } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
   if (n < 0) return sys_error("cannot receive from the box", errno);
   for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -40,11 +41,8 @@ std::uint64_t now_us() {
 // to us.
 bool read_small(int proc, const char* pid, const char* name, char* text, std::size_t room) {
   char path[64];
-  const std::size_t length = ::strlen(pid);
-  if (length + ::strlen(name) + 2 > sizeof path) return false;
-  ::memcpy(path, pid, length);
-  path[length] = '/';
-  ::strcpy(path + length + 1, name);
+  const int length = ::snprintf(path, sizeof path, "%s/%s", pid, name);
+  if (length < 0 || length >= static_cast<int>(sizeof path)) return false;
   const int fd = ::openat(proc, path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   const ssize_t n = ::read(fd, text, room - 1);

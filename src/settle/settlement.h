@@ -52,6 +52,8 @@ class Settlement {
 
   bool has_cause() const { return first_.has_value(); }
   bool exited() const { return exit_at_.has_value(); }
+  // The program's own end is the first cause: how it ended counts.
+  bool ended_by_exit() const { return first_.has_value() && first_->by_exit; }
   bool has_answered() const { return answered_at_.has_value(); }
   // From the first cause to the end of the box; 0 while either is missing.
   std::uint64_t took_ms() const;

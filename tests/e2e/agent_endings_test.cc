@@ -102,6 +102,18 @@ TEST_P(AgentEndings, NothingSaidIsNoSuccess) {
   EXPECT_EQ(outcome.result->process.exit_code, 0);
 }
 
+// The gateway does not start: the box that was waiting for it is gone before the attempt is settled.
+TEST_P(AgentEndings, ABoxThatNeverRanIsGoneToo) {
+  use_fake_agent(std::string(kBegin) + kAnswer);
+  configure("[vendors.anthropic]\nupstream = \"" + standin().url() +
+            "\"\nca_bundle = \"/dev/null\"\n[agents]\ndir = \"" + world().root() + "/agents\"\n");
+  RunOutcome outcome = asked_once("no-gateway");
+  expect_settled(outcome);
+  EXPECT_EQ(outcome.result->cause.control, "egress") << outcome.err;
+  EXPECT_FALSE(has_event("no-gateway", "started"));
+  EXPECT_TRUE(has_event("no-gateway", "box-gone"));
+}
+
 // The bounds of the event stream. Another program is in the CLI's place.
 TEST_P(AgentEndings, LinesAndEventsOfAStreamAreBounded) {
   const std::string limits = "[limits]\nline_bytes = 4096\nevents = 5\n";
@@ -150,7 +162,7 @@ TEST_P(AgentEndings, AStoppedSupervisorKeepsNothingAlive) {
   const std::string marker = "outlives-" + tail;
   use_fake_agent(std::string(kBegin) + "trap '' TERM\nexec -a out$(printf lives)-" + tail + " sleep 600\n",
                  "[deadlines]\ngrace = \"1s\"\n");
-  Running running(world(), ask("wedged", {"--deadline", "12s"}));
+  Running running(world(), ask("wedged", {"--deadline", "20s"}));
   ASSERT_TRUE(comes_true([&] { return !processes_with(marker).empty(); }));
   const int supervisor = running.child().pid();
   const int gateway = child_with(supervisor, "internal-gateway");

@@ -161,6 +161,22 @@ TEST_P(Endings, ScratchIsTheBoxsOwn) {
   }
 }
 
+// An attempt that fails before there is a box is settled like any other.
+TEST_P(Endings, WhatNeverStartedIsSettledToo) {
+  world().commit({{"big.txt", std::string(300'000, 'x')}}, "too large");
+  configure("[limits]\nwork_bytes = 65536\n");
+  RunOutcome outcome = run("small", "exit 0");
+  EXPECT_EQ(outcome.result->outcome, Outcome::refused) << outcome.err;
+  EXPECT_FALSE(has_event("small", "started"));
+  EXPECT_FALSE(has_event("small", "box-gone"));
+  const std::vector<contract::Event> events = events_of("small");
+  ASSERT_GE(events.size(), 2U);
+  EXPECT_EQ(events[events.size() - 2].type, "settled");
+  EXPECT_EQ(events.back().type, "finished");
+  configure("[limits]\nwork_bytes = 1048576\n");
+  EXPECT_EQ(run("large", "exit 0").result->outcome, Outcome::completed) << "the control";
+}
+
 COFFERDAM_FOR_BOTH_USERS(Endings);
 
 class Amounts : public Endings {};
@@ -193,12 +209,14 @@ TEST_P(Amounts, SharedPagesCountOnce) {
 
 // The bound is the kernel's, and is said to have been met.
 TEST_P(Amounts, ProcessesAreBounded) {
+  // It hears TERM and says all the same how far it came.
   const std::string forks =
-      "python3 -c '\nimport os, time\nn = 0\ntry:\n  while n < 100:\n    if os.fork() == 0: "
-      "time.sleep(600)\n    n += 1\n"
+      "python3 -c '\nimport os, signal, time\nn = 0\ntold = []\n"
+      "signal.signal(signal.SIGTERM, lambda *_: told.append(1))\n"
+      "try:\n  while n < 100:\n    if os.fork() == 0: time.sleep(600)\n    n += 1\n"
       "except OSError: pass\nprint(n, flush=True)\n";
-  configure("[limits]\npids = 40\n");
-  RunOutcome outcome = run("many", forks + "time.sleep(600)'");
+  configure("[deadlines]\ngrace = \"30s\"\n[limits]\npids = 40\n");
+  RunOutcome outcome = run("many", forks + "while not told: time.sleep(0.05)'");
   expect_settled(outcome);
   EXPECT_EQ(outcome.result->outcome, Outcome::limit) << outcome.err;
   EXPECT_EQ(outcome.result->cause.control, "pids");

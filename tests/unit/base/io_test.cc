@@ -97,6 +97,25 @@ TEST(Messages, KeepTheirBoundariesAndDescriptors) {
   EXPECT_EQ(*through, "through");
 }
 
+// Its last words count although it did not read ours.
+TEST(Messages, APeerThatGoesWithoutReadingIsStillHeard) {
+  auto pair = make_seqpacket_pair();
+  ASSERT_TRUE(pair);
+  ASSERT_TRUE(send_message(pair->theirs.get(), "one"));
+  ASSERT_TRUE(send_message(pair->theirs.get(), "two"));
+  ASSERT_TRUE(send_message(pair->ours.get(), "never read"));
+  pair->theirs.reset();
+  for (const char* expected : {"one", "two"}) {
+    auto message = receive_message(pair->ours.get(), 64);
+    ASSERT_TRUE(message) << message.error().line();
+    EXPECT_FALSE(message->closed);
+    EXPECT_EQ(message->bytes, expected);
+  }
+  auto end = receive_message(pair->ours.get(), 64);
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->closed);
+}
+
 TEST(Messages, TooLargeIsAnErrorAndClosedIsSaid) {
   auto pair = make_seqpacket_pair();
   ASSERT_TRUE(pair);

@@ -317,6 +317,16 @@ TEST(Settlement, LostTakesEveryWordBack) {
   EXPECT_EQ(record_of(late).cause.control, "deadline") << "the first cause stays";
 }
 
+TEST(Settlement, WhoseEndItWas) {
+  for (Act first : kActs) {
+    Settlement settlement;
+    apply(&settlement, first, 10);
+    apply(&settlement, Act::exit, 20);
+    apply(&settlement, Act::cancel, 30);
+    EXPECT_EQ(settlement.ended_by_exit(), first == Act::exit || first == Act::gone) << name_of(first);
+  }
+}
+
 TEST(Settlement, TheAnswerIsAFactOfItsOwn) {
   Settlement settlement;
   EXPECT_TRUE(settlement.answered(Timestamp{3}));
