@@ -14,7 +14,9 @@ export type Event = {
   type:
     /** The host's configured capacity is taken: the attempt waits, with its position. */
     | "queued"
-    /** The attempt id was free and the invocation is valid; the first event. */
+    /**
+     * The attempt id was free and the invocation is valid; the first event, unless the attempt had to wait.
+     */
     | "admitted"
     /** The trusted head was read into the vault. */
     | "cloned"
