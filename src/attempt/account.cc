@@ -60,10 +60,6 @@ Result<Account> Account::resume(ledger::Ledger ledger, const ledger::AttemptReco
 }
 
 void Account::event(const char* type, const Json& data) {
-  if (is_early(type)) {
-    early_.emplace_back(type, data);
-    return;
-  }
   failpoint((std::string("before-") + type).c_str());
   const contract::Stage next = contract::next_stage(stage_, type).value_or(stage_);
   // Where it cannot follow, the ledger refuses it.
@@ -73,21 +69,20 @@ void Account::event(const char* type, const Json& data) {
     return;
   }
   observe({*std::move(event)});
-  if (early_.empty() || is_early(early_.front().first)) return;
-  for (const auto& [held_type, held_data] : std::exchange(early_, {})) {
-    // Of a box that went before that word came, nothing is recorded behind `settled`.
-    if (contract::next_stage(stage_, held_type).has_value()) this->event(held_type, held_data);
-  }
+}
+
+void Account::remarks(const char* type, const std::vector<Json>& data) {
+  if (data.empty()) return;
+  std::vector<ledger::NewEvent> events;
+  events.reserve(data.size());
+  for (const Json& one : data) events.push_back({type, contract::canonical(one)});
+  auto recorded = ledger_.append_all(result_.attempt_id, events);
+  if (!recorded) return broke(recorded.error());
+  observe(*recorded);
 }
 
 void Account::broke(const Error& error) {
   if (!broken_.has_value()) broken_ = error.with("ledger");
-}
-
-// A program's first words can be read before init's word that it was started.
-bool Account::is_early(std::string_view type) const {
-  const bool spoken = type == contract::event_type::agent || type == contract::event_type::answered;
-  return spoken && stage_ < contract::Stage::started;
 }
 
 // What a recovery would start from; the last stage has the result itself.

@@ -39,6 +39,8 @@ class Account {
   // A ledger that cannot be written is remembered (broken()) and ends the attempt: nothing runs unrecorded.
   // So is an event that cannot come at this stage (contract/lifecycle.h), which would be a mistake of ours.
   void event(const char* type, const contract::Json& data);
+  // Several at once, of a type that does not change the stage: in one transaction.
+  void remarks(const char* type, const std::vector<contract::Json>& data);
   void broke(const Error& error);
   // The first failed write, if any.
   const std::optional<Error>& broken() const { return broken_; }
@@ -64,14 +66,12 @@ class Account {
       : ledger_(std::move(ledger)), on_event_(std::move(on_event)) {}
   void observe(const std::vector<contract::Event>& events);
   std::string draft() const;
-  bool is_early(std::string_view type) const;
   std::optional<std::string> draft_for(contract::Stage next) const;
   ledger::Ledger ledger_;
   std::function<void(const contract::Event&)> on_event_;
   contract::ResultRecord result_;
   settle::Settlement settlement_;
   contract::Stage stage_ = contract::Stage::none;
-  std::vector<std::pair<const char*, contract::Json>> early_;  // to be recorded behind `started`
   std::optional<Error> broken_;
 };
 

@@ -106,13 +106,8 @@ void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const
     in.account.settlement().publication_failed(result.publication.reason, now());
     return;
   }
-  handoff::PublishInput wanted;
-  wanted.git_dir = in.source->git_dir;
-  wanted.run_as = in.source->run_as;
-  wanted.commit = commit_id;
-  wanted.base_head = in.cloned.identity.head;
-  wanted.ref_prefix = in.host.config.branch_prefix;
-  wanted.attempt_id = in.invocation->attempt_id;
+  const handoff::PublishInput wanted =
+      publication_of(in.host, *in.source, in.cloned.identity.head, in.invocation->attempt_id, commit_id);
   // Of a publication that was broken off the claim still stands.
   if (in.reached != contract::Stage::publishing) {
     auto stale = in.account.claim_publication(handoff::branch_ref(wanted), commit_id);
@@ -167,6 +162,19 @@ Result<bool> make_commit(const BringHomeInput& in) {
 }
 
 }  // namespace
+
+handoff::PublishInput publication_of(const Host& host, const clone::Source& source,
+                                     const std::string& base_head, const std::string& attempt_id,
+                                     const std::string& commit) {
+  handoff::PublishInput wanted;
+  wanted.git_dir = source.git_dir;
+  wanted.run_as = source.run_as;
+  wanted.commit = commit;
+  wanted.base_head = base_head;
+  wanted.ref_prefix = host.config.branch_prefix;
+  wanted.attempt_id = attempt_id;
+  return wanted;
+}
 
 Status bring_home(const BringHomeInput& in) {
   if (in.reached >= contract::Stage::published) return {};

@@ -8,6 +8,7 @@
 #include "clone/clone.h"
 #include "contract/clone.h"
 #include "contract/lifecycle.h"
+#include "handoff/publish.h"
 #include "handoff/store.h"
 #include "sandbox/native/box.h"
 
@@ -25,6 +26,11 @@ struct BringHomeInput {
   const sandbox::Interrupt& interrupt;
   contract::Stage reached = contract::Stage::settled;  // further when a recovery goes on with what was begun
 };
+
+// What publishes a commit of an attempt's, as the host is configured.
+handoff::PublishInput publication_of(const Host& host, const clone::Source& source,
+                                     const std::string& base_head, const std::string& attempt_id,
+                                     const std::string& commit);
 
 // A read-only phase proves by tree id that nothing changed. In implementation the change is committed into
 // the attempt's own store whatever the outcome, and published only for `completed`. Failures are in the

@@ -16,6 +16,7 @@ namespace {
 // Between two looks at the ledger. What we wait for is another process's transaction, which nothing
 // announces.
 constexpr int kLookMs = 100;
+constexpr std::size_t kAtATime = 64;
 
 class Follower {
  public:
@@ -42,11 +43,14 @@ class Follower {
 
  private:
   Status tell() {
-    TRY(const std::vector<contract::Event> events, ledger_.events(id_));
-    for (; told_ < events.size(); ++told_) {
-      if (controls_.on_event) controls_.on_event(events[told_]);
+    while (true) {
+      TRY(const std::vector<contract::Event> events, ledger_.events_after(id_, told_, kAtATime));
+      for (const contract::Event& event : events) {
+        told_ = event.seq;
+        if (controls_.on_event) controls_.on_event(event);
+      }
+      if (events.size() < kAtATime) return {};
     }
-    return {};
   }
 
   // A supervisor that is just ending cannot take it, and need not.
@@ -58,7 +62,7 @@ class Follower {
   std::string id_;
   const Controls& controls_;
   ledger::Ledger ledger_;
-  std::size_t told_ = 0;
+  std::uint64_t told_ = 0;
 };
 
 }  // namespace

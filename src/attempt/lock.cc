@@ -19,13 +19,6 @@ bool is_still(const UniqueFd& fd, const std::string& path) {
          held.st_ino == named.st_ino;
 }
 
-struct flock whole_file() {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  return lock;
-}
-
 }  // namespace
 
 std::string folder_of(const std::string& state_dir, const std::string& attempt_id) {
@@ -42,12 +35,8 @@ Result<std::optional<AttemptLock>> AttemptLock::try_take(const std::string& stat
     auto opened = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
     if (!opened && !exists(folder)) continue;
     TRY(UniqueFd fd, std::move(opened));
-    struct flock whole = whole_file();
-    if (::fcntl(fd.get(), F_OFD_SETLK, &whole) != 0) {
-      if (errno == EINTR) continue;
-      if (errno == EAGAIN || errno == EACCES) return std::optional<AttemptLock>{};
-      return sys_error("cannot lock " + path, errno);
-    }
+    TRY(const bool taken, try_lock(fd.get()));
+    if (!taken) return std::optional<AttemptLock>{};
     if (!is_still(fd, path)) continue;
     failpoint("lock-taken");
     return std::optional<AttemptLock>(AttemptLock(std::move(fd), folder));
@@ -58,9 +47,7 @@ Result<bool> AttemptLock::is_held(const std::string& state_dir, const std::strin
   const std::string path = folder_of(state_dir, attempt_id) + "/lock";
   auto fd = open_file(path, O_RDWR | O_NOFOLLOW);
   if (!fd) return !exists(path) ? Result<bool>(false) : Result<bool>(std::move(fd).error());
-  struct flock whole = whole_file();
-  if (::fcntl(fd->get(), F_OFD_GETLK, &whole) != 0) return sys_error("cannot look at " + path, errno);
-  return whole.l_type != F_UNLCK;
+  return is_locked(fd->get());
 }
 
 AttemptLock::~AttemptLock() {

@@ -20,6 +20,8 @@
 #include "clone/clone.h"
 #include "contract/lifecycle.h"
 #include "contract/rules.h"
+#include "handoff/publish.h"
+#include "handoff/store.h"
 #include "ledger/ledger.h"
 #include "workspace/storage.h"
 
@@ -267,6 +269,42 @@ Result<std::optional<contract::ResultRecord>> recover_id(const Host& host, const
   return Closed{};
 }
 
+// A change whose publication had failed, of an attempt that has its result already. That stays as it was
+// written; what has become of it since is in the ledger's table of publications.
+Result<std::string> publish_again(const Host& host, ledger::Ledger& ledger, const std::string& id,
+                                  const contract::ResultRecord& result) {
+  TRY(const std::optional<AttemptLock> lock, AttemptLock::try_take(host.state_dir, id));
+  if (!lock.has_value()) return std::string();
+  TRY(const clone::Source source, clone::open_source(result.clone->repository));
+  TRY(const handoff::AttemptStore store, handoff::AttemptStore::open(lock->folder() + "/store.git"));
+  const handoff::PublishInput wanted =
+      publication_of(host, source, result.clone->head, id, *result.change.commit);
+  TRY(const ledger::ClaimAnswer claim,
+      ledger.claim_publication({id, result.context, handoff::branch_ref(wanted), wanted.commit}));
+  if (!claim.claimed) return make_error(Code::conflict, claim.reason);
+  auto ref = handoff::publish(store, wanted);
+  TRY(const auto none, ledger.close_publication(id, ref.has_value(), ref ? "" : ref.error().line()));
+  (void)none;
+  return ref;
+}
+
+void retry_failed(const Host& host, ledger::Ledger& ledger, RecoveryReport* report) {
+  auto failed = ledger.failed_publications();
+  if (!failed) return report->errors.push_back(std::move(failed).error());
+  for (const std::string& id : *failed) {
+    auto record = ledger.find(id);
+    if (!record || !record->has_value() || !(*record)->result.has_value()) continue;
+    auto result = contract::decode_result(*(*record)->result);
+    if (!result || !result->clone.has_value() || !result->change.commit.has_value()) continue;
+    auto ref = publish_again(host, ledger, id, *result);
+    if (!ref) {
+      report->errors.push_back(std::move(ref).error().with("attempt " + id));
+    } else if (!ref->empty()) {
+      report->published.push_back(*ref);
+    }
+  }
+}
+
 }  // namespace
 
 Result<bool> recover_one(const Host& host, const std::string& attempt_id) {
@@ -296,7 +334,7 @@ Result<RecoveryReport> recover(const Host& host, bool retry_publications) {
       report.closed.push_back(**std::move(closed));
     }
   }
-  (void)retry_publications;
+  if (retry_publications) retry_failed(host, ledger, &report);
   return report;
 }
 

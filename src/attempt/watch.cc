@@ -276,14 +276,18 @@ class Watch {
 
   // What one read has come to; the only place that writes the agent's events.
   void record(const std::vector<agent::AgentEvent>& events) {
+    std::vector<Json> remarks;
+    remarks.reserve(events.size());
+    bool answered = false;
     for (const agent::AgentEvent& event : events) {
       auto data = contract::parse_json_lenient(event.data, 1U << 20U);
-      in_.account.event(contract::event_type::agent,
-                        {{"kind", event.kind}, {"data", data ? *data : Json::object()}});
-      if (event.kind != "answer" || !in_.account.settlement().answered(now())) continue;
-      alarms_.answered(SteadyClock::now());
-      in_.account.event(contract::event_type::answered, Json::object());
+      remarks.push_back({{"kind", event.kind}, {"data", data ? *data : Json::object()}});
+      answered = answered || event.kind == "answer";
     }
+    in_.account.remarks(contract::event_type::agent, remarks);
+    if (!answered || !in_.account.settlement().answered(now())) return;
+    alarms_.answered(SteadyClock::now());
+    in_.account.event(contract::event_type::answered, Json::object());
   }
 
   void read_gateway() {

@@ -62,6 +62,32 @@ Result<UniqueFd> duplicate(int fd) {
   return copy;
 }
 
+namespace {
+
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+}  // namespace
+
+Result<bool> try_lock(int fd) {
+  struct flock lock = whole_file();
+  while (::fcntl(fd, F_OFD_SETLK, &lock) != 0) {
+    if (errno == EAGAIN || errno == EACCES) return false;
+    if (errno != EINTR) return sys_error("cannot lock a file", errno);
+  }
+  return true;
+}
+
+Result<bool> is_locked(int fd) {
+  struct flock lock = whole_file();
+  if (::fcntl(fd, F_OFD_GETLK, &lock) != 0) return sys_error("cannot look at a lock", errno);
+  return lock.l_type != F_UNLCK;
+}
+
 Status set_nonblocking(int fd, bool on) {
   int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0) return sys_error("cannot read descriptor flags", errno);

@@ -48,13 +48,9 @@ Result<UniqueFd> take_lock(int folder, const std::string& id) {
     if (errno == ENOENT) return UniqueFd();
     return sys_error("the lock of attempt " + id, errno);
   }
-  struct flock whole {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
-  // As attempt/lock.cc takes it: the two kinds of locks do not see each other.
-  if (::fcntl(lock.get(), F_OFD_SETLK, &whole) == 0) return lock;
-  if (errno == EAGAIN || errno == EACCES) return busy(id);
-  return sys_error("the lock of attempt " + id, errno);
+  TRY(const bool taken, try_lock(lock.get()));
+  if (!taken) return busy(id);
+  return lock;
 }
 
 std::string path_of(const UniqueFd& folder) {

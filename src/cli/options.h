@@ -114,9 +114,9 @@ struct GatewayOptions {};
 struct ResolverOptions {};
 struct BrokerOptions {};
 
-using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, LogOptions,
-                             VerifyOptions, DiscardOptions, PruneOptions, DfOptions, CancelOptions,
-                             RecoverOptions, ContextOptions, DoctorOptions, GatewayOptions, ResolverOptions,
-                             BrokerOptions>;
+using Command =
+    std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, LogOptions, VerifyOptions,
+                 DiscardOptions, PruneOptions, DfOptions, CancelOptions, RecoverOptions, ContextOptions,
+                 DoctorOptions, GatewayOptions, ResolverOptions, BrokerOptions>;
 
 }  // namespace cofferdam::cli

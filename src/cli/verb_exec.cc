@@ -5,11 +5,13 @@
 #include "base/file.h"
 #include "base/io.h"
 #include "base/text.h"
+#include "cli/event_writer.h"
 #include "cli/host.h"
 #include "cli/scanner.h"
 #include "cli/verbs.h"
 #include "contract/event.h"
 #include "contract/invocation.h"
+#include "ledger/ledger.h"
 
 namespace cofferdam::cli {
 namespace {
@@ -53,11 +55,11 @@ Result<int> exec_verb(const ExecOptions& options) {
     controls.cancel_pending = document.leftover;
     controls.cancel_on_eof = options.cancel_on_eof;
   }
-  // A reader that has gone away does not end the attempt: its account is in the ledger.
-  controls.on_event = [](const contract::Event& event) {
-    (void)write_all(STDOUT_FILENO, contract::encode_event(event) + "\n").has_value();
-  };
+  // A reader that stalls or has gone away holds up nothing: the account is in the ledger.
+  EventWriter writer(ledger::ledger_path(host.state_dir), invocation->attempt_id, STDOUT_FILENO);
+  controls.on_event = [&writer](const contract::Event& event) { writer.reached(event.seq); };
   TRY(const contract::ResultRecord result, attempt::run(host, invocation, controls));
+  writer.finish();
   TRY_VOID(print_out(contract::encode_result(result) + "\n"));
   return contract::exit_code(result.outcome);
 }

@@ -87,8 +87,8 @@ Result<std::string> publish(const AttemptStore& store, const PublishInput& input
   auto updated = git::run_git(call_on(input, {"update-ref", "--no-deref", ref, input.commit, none}));
   failpoint("ref-made");
   if (updated) return ref;
-  if (auto still = check_free(input, ref); !still)
-    return std::move(still).error();  // somebody else was first
+  TRY(const bool still_free, check_free(input, ref));  // somebody else was first
+  if (!still_free) return ref;
   Error error = std::move(updated).error();
   error.hint = "the change stays in Cofferdam's store and can be published later";
   return error.with("cannot create " + ref);

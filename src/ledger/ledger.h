@@ -180,8 +180,8 @@ class Ledger {
                                                   const std::optional<std::string>& draft = std::nullopt);
   // The hash of the last event, or the invocation's SHA-256 before the first.
   Result<std::string> chain_head(const std::string& attempt_id);
-  // The last event and the result, whose chain_head is filled in, in one transaction: there is no attempt that
-  // has the one and not the other. `data_json` is the event's.
+  // The last event and the result, whose chain_head is filled in, in one transaction: there is no attempt
+  // that has the one and not the other. `data_json` is the event's.
   Result<Closed> close(contract::ResultRecord result, const std::string& data_json);
   // Writes the result, once. Its chain_head and invocation_sha256 must be those of the ledger at that moment.
   Status finish(const contract::ResultRecord& result);
@@ -207,6 +207,8 @@ class Ledger {
   Result<std::vector<Attempt>> list(std::size_t limit);  // newest first
   // The ids of all attempts without a result, oldest first.
   Result<std::vector<std::string>> unfinished();
+  // The ids of attempts whose last try at a publication failed, oldest first.
+  Result<std::vector<std::string>> failed_publications();
   Result<std::optional<AttemptRecord>> find(const std::string& attempt_id);
   Result<std::vector<contract::Event>> events(const std::string& attempt_id);  // in order
   // Those behind `seq`, in order, at most `limit`. None for an unknown id.

@@ -144,4 +144,17 @@ Result<std::optional<PublicationRecord>> Ledger::publication(const std::string& 
   });
 }
 
+Result<std::vector<std::string>> Ledger::failed_publications() {
+  return guarded("cannot read the ledger", [&]() -> Result<std::vector<std::string>> {
+    // A claim of a finished attempt is that of a retry which was broken off.
+    auto query = prepare(*impl_->db,
+                         "SELECT attempt_id FROM publications JOIN attempts ON id = attempt_id"
+                         " WHERE attempts.state = 'finished' AND publications.state IN ('failed', 'claimed')"
+                         " ORDER BY arrival");
+    std::vector<std::string> ids;
+    while (query.executeStep()) ids.push_back(query.getColumn(0).getString());
+    return ids;
+  });
+}
+
 }  // namespace cofferdam::ledger

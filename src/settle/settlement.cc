@@ -5,7 +5,7 @@ namespace cofferdam::settle {
 using contract::Outcome;
 
 namespace {
-constexpr const char* kNoCause = "none";
+constexpr const char* kNoCause = "none";  // in a record that is not the last one
 constexpr std::size_t kMaxLeft = 64;  // SettlementFacts::left
 }  // namespace
 
@@ -112,11 +112,7 @@ std::uint64_t Settlement::took_ms() const {
 
 void Settlement::record(contract::ResultRecord* result) const {
   result->outcome = outcome();
-  if (first_.has_value()) {
-    result->cause = first_->cause;
-  } else {
-    result->cause.control = kNoCause;  // only of a record that is not the last one
-  }
+  if (first_.has_value()) result->cause = first_->cause;
   result->cancel = cancel_;
   result->process.started_at = started_at_;
   result->process.ended_at = exit_at_;

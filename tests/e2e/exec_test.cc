@@ -1,6 +1,11 @@
 // `cofferdam exec`: JSON in, events and one result out, for orchestrators.
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <optional>
+
+#include "base/io.h"
 #include "base/text.h"
 #include "contract/event.h"
 #include "contract/json.h"
@@ -40,6 +45,65 @@ TEST_P(Exec, EventsThenOneResult) {
   EXPECT_EQ(types.back(), "finished");
   ASSERT_TRUE(outcome.result.has_value());
   EXPECT_EQ(outcome.result->change.ref, "refs/heads/cofferdam/events");
+}
+
+// Far more than the pipe takes: the attempt has its result all the same, and the reader gets every line later.
+TEST_P(Exec, AReaderThatStallsDoesNotStallTheSettlement) {
+  auto in = make_pipe();
+  auto out = make_pipe();
+  ASSERT_TRUE(in && out);
+  SpawnOptions options = world().cofferdam_options({"exec", "-"});
+  options.fds = {{in->read.get(), 0}, {out->write.get(), 1}};
+  auto child = spawn(options);
+  ASSERT_TRUE(child);
+  in->read.reset();
+  out->write.reset();
+  constexpr int kLines = 3000;
+  const std::string script = "i=0; while [ $i -lt " + std::to_string(kLines) +
+                             " ]; do i=$((i+1)); echo line $i of the many that nobody reads; done";
+  ASSERT_TRUE(write_all(in->write.get(), invocation("stalled", script)));
+  in->write.reset();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+  std::optional<contract::ResultRecord> shown;
+  while (!shown && std::chrono::steady_clock::now() < end) {
+    shown = world().cofferdam({"show", "--json", "stalled"}).result;
+    if (!shown) ::usleep(50'000);  // a poll of a condition
+  }
+  ASSERT_TRUE(shown) << "it was settled without its reader";
+  EXPECT_EQ(shown->outcome, contract::Outcome::completed);
+  auto ended = child->wait(std::chrono::milliseconds(0));
+  EXPECT_FALSE(ended) << "the control: it waits for its reader";
+  auto printed = read_to_end(out->read.get(), 64U << 20U);
+  ASSERT_TRUE(printed);
+  const std::vector<std::string> lines = split(trim(*printed), '\n');
+  ASSERT_GT(lines.size(), static_cast<std::size_t>(kLines));
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
+    auto event = contract::decode_event(lines[i]);
+    ASSERT_TRUE(event) << lines[i];
+    ASSERT_EQ(event->seq, i + 1);
+  }
+  EXPECT_TRUE(contract::decode_result(lines.back()));
+  auto status = child->wait(std::chrono::seconds(60));
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->code, 0);
+}
+
+TEST_P(Exec, AReaderThatGoesAwayDoesNotEndTheAttempt) {
+  auto in = make_pipe();
+  auto out = make_pipe();
+  ASSERT_TRUE(in && out);
+  SpawnOptions options = world().cofferdam_options({"exec", "-"});
+  options.fds = {{in->read.get(), 0}, {out->write.get(), 1}};
+  auto child = spawn(options);
+  ASSERT_TRUE(child);
+  out->write.reset();
+  out->read.reset();
+  ASSERT_TRUE(write_all(in->write.get(), invocation("alone", "echo made > made.txt")));
+  in->write.reset();
+  ASSERT_TRUE(child->wait(std::chrono::seconds(120)));
+  const RunOutcome shown = world().cofferdam({"show", "--json", "alone"});
+  ASSERT_TRUE(shown.result);
+  EXPECT_EQ(shown.result->outcome, contract::Outcome::completed);
 }
 
 TEST_P(Exec, CancelLineOnStandardInput) {
