@@ -11,6 +11,7 @@
 #include <set>
 
 #include "attempt/account.h"
+#include "attempt/bound_cache.h"
 #include "attempt/bring_home.h"
 #include "attempt/lock.h"
 #include "base/failpoint.h"
@@ -335,6 +336,8 @@ Result<RecoveryReport> recover(const Host& host, bool retry_publications) {
     }
   }
   if (retry_publications) retry_failed(host, ledger, &report);
+  // What a clone that was broken off had begun goes with it.
+  if (!ids.empty()) (void)bound_cache(host.state_dir, ledger, host.config.cache_max_bytes).has_value();
   return report;
 }
 

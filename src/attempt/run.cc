@@ -231,7 +231,9 @@ class Attempt {
     // First the record, then the order: a keeper that outlives us can always be found.
     TRY_VOID(write_file_atomic(dir_ + "/keeper", to_line(storage_->keeper())));
     failpoint("keeper-recorded");
-    TRY_VOID(storage_->keep());
+    // One that has just ended takes nothing away as long as we hold its namespaces; a recovery would find
+    // out.
+    (void)storage_->keep().has_value();
     account_.result().storage =
         contract::StorageFacts{"tmpfs", static_cast<std::uint64_t>(host_.config.keep_storage.count())};
     TRY(UniqueFd pack, open_file(cloned_->pack.pack_path, O_RDONLY));

@@ -46,9 +46,10 @@ Result<UniqueFd> open_file(const std::string& path, int flags, unsigned mode = 0
 Result<UniqueFd> make_sealed_memfd(const char* name, std::string_view bytes);
 Result<UniqueFd> duplicate(int fd);  // F_DUPFD_CLOEXEC
 Status set_nonblocking(int fd, bool on);
-// A lock on a whole file that goes with its last open descriptor, however the process ends: open file description
-// locks, fcntl_locking(2). They and flock(2) do not see each other. Needs a descriptor open for writing.
-Result<bool> try_lock(int fd);  // false: somebody else holds it
+// A lock on a whole file that goes with its last open descriptor, however the process ends: open file
+// description locks, fcntl_locking(2). They and flock(2) do not see each other. Needs a descriptor open for
+// writing.
+Result<bool> try_lock(int fd);   // false: somebody else holds it
 Result<bool> is_locked(int fd);  // by somebody else; takes nothing
 
 }  // namespace cofferdam

@@ -47,7 +47,8 @@ TEST_P(Exec, EventsThenOneResult) {
   EXPECT_EQ(outcome.result->change.ref, "refs/heads/cofferdam/events");
 }
 
-// Far more than the pipe takes: the attempt has its result all the same, and the reader gets every line later.
+// Far more than the pipe takes: the attempt has its result all the same, and the reader gets every line
+// later.
 TEST_P(Exec, AReaderThatStallsDoesNotStallTheSettlement) {
   auto in = make_pipe();
   auto out = make_pipe();

@@ -106,6 +106,8 @@ class Faults : public EndToEndWorld {
     if (auto names = list_dir(folder + "/store.git")) {
       for (const std::string& name : *names) EXPECT_FALSE(starts_with(name, "incoming-")) << name;
     }
+    const Captured halves = world().as_user({"/usr/bin/find", world().state(), "-name", ".new-*"});
+    EXPECT_EQ(halves.out, "") << "a clone that was broken off is left";
     const Captured locks = world().as_user({"/usr/bin/find", world().repo() + "/.git", "-name", "*.lock"});
     EXPECT_EQ(locks.out, "") << "git's lock files are left in the user's repository";
     world().git({"fsck", "--strict"});

@@ -102,9 +102,17 @@ test("an invalid invocation is a usage error that says where", async () => {
   await fails(collect(attempt), "usage", 2);
 });
 
-test("an attempt id that was used is refused", async () => {
-  await run(invocation("twice", "true"), options).result;
-  await fails(run(invocation("twice", "true"), options).result, "refused", 3);
+test("the same invocation again is the first one's events and result", async () => {
+  const first = run(invocation("twice", "true"), options);
+  const events = await collect(first);
+  const again = run(invocation("twice", "true"), options);
+  assert.deepEqual(await collect(again), events);
+  assert.deepEqual(await again.result, await first.result);
+});
+
+test("an attempt id that belongs to another invocation is refused", async () => {
+  await run(invocation("taken", "true"), options).result;
+  await fails(run(invocation("taken", "false"), options).result, "refused", 3);
 });
 
 test("a program that is not there is an error of its own kind", async () => {
