@@ -31,7 +31,7 @@ inline constexpr char go = 'g';
 inline constexpr char terminate = 't';  // TERM to all, then the grace, then the end
 inline constexpr char kill = 'k';
 inline constexpr char release = 'r';  // keeper: give the storage back
-inline constexpr char keep = 'h';     // keeper: from now on outlive the supervisor, for the plan's linger time
+inline constexpr char keep = 'h';  // keeper: from now on outlive the supervisor, for the plan's linger time
 }  // namespace to_init
 
 }  // namespace cofferdam::plan

@@ -6,7 +6,7 @@ using contract::Outcome;
 
 namespace {
 constexpr const char* kNoCause = "none";  // in a record that is not the last one
-constexpr std::size_t kMaxLeft = 64;  // SettlementFacts::left
+constexpr std::size_t kMaxLeft = 64;      // SettlementFacts::left
 }  // namespace
 
 bool Settlement::end(Outcome outcome, const std::string& control, const std::string& detail, Timestamp at) {
