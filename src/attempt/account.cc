@@ -14,8 +14,6 @@ namespace cofferdam::attempt {
 using contract::Json;
 using contract::Outcome;
 
-namespace {
-
 contract::ResultRecord blank_result(const contract::Invocation& invocation) {
   contract::ResultRecord result;
   result.attempt_id = invocation->attempt_id;
@@ -28,8 +26,6 @@ contract::ResultRecord blank_result(const contract::Invocation& invocation) {
   result.publication = {"none", "the attempt did not get that far"};
   return result;
 }
-
-}  // namespace
 
 Result<Account> Account::admit(const std::string& state_dir, const contract::Invocation& invocation,
                                const ledger::Capacity& capacity,
@@ -135,6 +131,10 @@ Status Account::close_publication(bool published, const std::string& reason) {
       ledger_.close_publication(result_.attempt_id, published, reason, draft()));
   observe(events);
   return {};
+}
+
+Result<std::optional<ledger::PublicationRecord>> Account::publication() {
+  return ledger_.publication(result_.attempt_id);
 }
 
 void Account::fail(const char* stage, const Error& error) {

@@ -20,6 +20,9 @@
 
 namespace cofferdam::attempt {
 
+// The result of an attempt before anything has happened.
+contract::ResultRecord blank_result(const contract::Invocation& invocation);
+
 class Account {
  public:
   // Admits the invocation, or puts it into the queue: Code::conflict when the id has been used or the context
@@ -58,6 +61,8 @@ class Account {
   // Claims the context for a commit: why not, when it is stale; empty when it is claimed.
   Result<std::string> claim_publication(const std::string& ref, const std::string& commit);
   Status close_publication(bool published, const std::string& reason);
+  // What the ledger knows of the attempt's publication.
+  Result<std::optional<ledger::PublicationRecord>> publication();
   // Writes the result; the last call.
   Result<contract::ResultRecord> close();
 

@@ -102,15 +102,15 @@ void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const
     return;
   }
   if (in.source == nullptr) {
-    result.publication = {"failed", "the repository cannot be opened"};
-    in.account.settlement().publication_failed(result.publication.reason, now());
-    return;
+    return publication_failed(in.account, make_error(Code::not_found, "the repository cannot be opened"));
   }
-  const handoff::PublishInput wanted =
-      publication_of(in.host, *in.source, in.cloned.identity.head, in.invocation->attempt_id, commit_id);
-  // Of a publication that was broken off the claim still stands.
+  // Of a publication that was broken off the claim still stands, and with it the ref.
+  const std::string place = in.claimed_ref.empty()
+                                ? handoff::branch_ref(in.host.config.branch_prefix, in.invocation->attempt_id)
+                                : in.claimed_ref;
+  const handoff::PublishInput wanted = publication_of(*in.source, in.cloned.identity.head, place, commit_id);
   if (in.reached != contract::Stage::publishing) {
-    auto stale = in.account.claim_publication(handoff::branch_ref(wanted), commit_id);
+    auto stale = in.account.claim_publication(place, commit_id);
     if (!stale) return publication_failed(in.account, stale.error());
     if (!stale->empty()) return publication_stale(in.account, *stale);
   }
@@ -163,16 +163,14 @@ Result<bool> make_commit(const BringHomeInput& in) {
 
 }  // namespace
 
-handoff::PublishInput publication_of(const Host& host, const clone::Source& source,
-                                     const std::string& base_head, const std::string& attempt_id,
-                                     const std::string& commit) {
+handoff::PublishInput publication_of(const clone::Source& source, const std::string& base_head,
+                                     const std::string& ref, const std::string& commit) {
   handoff::PublishInput wanted;
   wanted.git_dir = source.git_dir;
   wanted.run_as = source.run_as;
   wanted.commit = commit;
   wanted.base_head = base_head;
-  wanted.ref_prefix = host.config.branch_prefix;
-  wanted.attempt_id = attempt_id;
+  wanted.ref = ref;
   return wanted;
 }
 

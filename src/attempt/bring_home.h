@@ -25,12 +25,11 @@ struct BringHomeInput {
   std::string attempt_dir;
   const sandbox::Interrupt& interrupt;
   contract::Stage reached = contract::Stage::settled;  // further when a recovery goes on with what was begun
+  std::string claimed_ref = {};                        // of a claim that was made before
 };
 
-// What publishes a commit of an attempt's, as the host is configured.
-handoff::PublishInput publication_of(const Host& host, const clone::Source& source,
-                                     const std::string& base_head, const std::string& attempt_id,
-                                     const std::string& commit);
+handoff::PublishInput publication_of(const clone::Source& source, const std::string& base_head,
+                                     const std::string& ref, const std::string& commit);
 
 // A read-only phase proves by tree id that nothing changed. In implementation the change is committed into
 // the attempt's own store whatever the outcome, and published only for `completed`. Failures are in the

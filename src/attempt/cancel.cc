@@ -95,6 +95,14 @@ Result<CancelSources> CancelSources::create(const std::string& attempt_dir, cons
 }
 
 CancelSources::~CancelSources() {
+  if (signals_.valid()) {
+    // What nobody has read any more was meant for what has ended.
+    signalfd_siginfo info{};
+    while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    }
+    const sigset_t set = cancel_signals();
+    ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  }
   if (listener_.valid()) ::unlink(socket_path_.c_str());
 }
 

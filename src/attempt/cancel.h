@@ -21,7 +21,7 @@ class CancelSources {
   using Handler = std::function<void(const std::string& by, const std::string& reason)>;
 
   // Blocks SIGINT, SIGTERM and SIGHUP for this process and listens on `<attempt_dir>/control`; both end with
-  // this object. `controls` is borrowed.
+  // this object, and with it those signals that have come meanwhile. `controls` is borrowed.
   static Result<CancelSources> create(const std::string& attempt_dir, const Controls& controls);
   // Without the control socket: of somebody who only looks on.
   static Result<CancelSources> watch(const Controls& controls);

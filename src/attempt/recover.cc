@@ -1,5 +1,6 @@
 #include "attempt/recover.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,11 +17,13 @@
 #include "attempt/lock.h"
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "base/io.h"
 #include "base/process_id.h"
 #include "base/text.h"
 #include "clone/clone.h"
 #include "contract/lifecycle.h"
 #include "contract/rules.h"
+#include "egress/gateway.h"
 #include "handoff/publish.h"
 #include "handoff/store.h"
 #include "ledger/ledger.h"
@@ -47,15 +50,31 @@ sandbox::BoxHost box_host(const Host& host) {
   return boxes;
 }
 
+// The keeper that a supervisor wrote down. Code::not_found: it wrote down none.
+Result<ProcessId> read_keeper(const std::string& folder) {
+  // Whatever lies there: a link is not followed, and nothing is waited for.
+  TRY(const UniqueFd fd, open_file(folder + "/keeper", O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  TRY(const std::string line, read_to_end(fd.get(), kKeeperLine));
+  const auto keeper = process_from_line(line);
+  if (!keeper.has_value()) return make_error(Code::not_found, folder + "/keeper names no process");
+  return *keeper;
+}
+
 // What runs of an attempt beside its supervisor, and what a recovery leaves of its folder.
 class Leftovers {
  public:
-  explicit Leftovers(std::string folder) : folder_(std::move(folder)) {
-    auto line = read_file(folder_ + "/keeper", kKeeperLine);
-    if (!line) return;
-    const auto keeper = process_from_line(*line);
-    if (!keeper.has_value()) return;
-    if (auto storage = workspace::Storage::take_over(*keeper)) storage_.emplace(*std::move(storage));
+  // An Error when it cannot be said now whether the storage is still there.
+  static Result<Leftovers> find(const std::string& folder) {
+    Leftovers found(folder);
+    if (!exists(folder + "/keeper")) return found;
+    auto keeper = read_keeper(folder);
+    if (!keeper)
+      return keeper.error().code == Code::not_found ? Result<Leftovers>(std::move(found))
+                                                    : Result<Leftovers>(keeper.error());
+    auto storage = workspace::Storage::take_over(*keeper);
+    if (storage) found.storage_.emplace(*std::move(storage));
+    if (!storage && storage.error().code != Code::not_found) return std::move(storage).error();
+    return found;
   }
 
   const std::optional<workspace::Storage>& storage() const { return storage_; }
@@ -69,9 +88,7 @@ class Leftovers {
       TRY(std::vector<pid_t> left, storage_->processes());
       const auto waited = SteadyClock::now() - start;
       if (left.empty() || waited > kOrphanBound) return left;
-      if (waited > kBeforeKill) {
-        for (pid_t pid : left) ::kill(pid, SIGKILL);
-      }
+      if (waited > kBeforeKill) TRY_VOID(storage_->kill_processes());
       ::poll(nullptr, 0, 20);  // between two looks at /proc
     }
   }
@@ -90,22 +107,31 @@ class Leftovers {
   }
 
  private:
+  explicit Leftovers(std::string folder) : folder_(std::move(folder)) {}
   std::string folder_;
   std::optional<workspace::Storage> storage_;
 };
 
+// What may be better the next time, while the keeper has the work.
+bool may_pass(const Error& error) {
+  return error.code == Code::io || error.code == Code::exhausted || error.code == Code::timeout ||
+         error.code == Code::missing_tool;
+}
+
 // One attempt without a supervisor, under its lock.
 class Recovery {
  public:
-  Recovery(const Host& host, const std::string& folder, const contract::Invocation& invocation, Stage reached,
-           Account& account)
+  Recovery(const Host& host, const std::string& folder, const contract::Invocation& invocation,
+           const ledger::AttemptRecord& record, Account& account, Leftovers leftovers)
       : host_(host),
         folder_(folder),
         invocation_(invocation),
-        reached_(reached),
+        reached_(record.stage),
+        has_draft_(record.draft.has_value()),
         account_(account),
-        leftovers_(folder) {}
+        leftovers_(std::move(leftovers)) {}
 
+  // An Error leaves the attempt as it is, for the next time.
   Result<contract::ResultRecord> run(const std::vector<contract::Event>& events) {
     hear(events);
     if (reached_ == Stage::none) {  // the row of version 1 came before its event
@@ -113,42 +139,89 @@ class Recovery {
                                                       {"phase", contract::phase_name(invocation_->phase)}});
     }
     account_.result().recovery = contract::RecoveryFacts{now(), contract::stage_name(reached_)};
-    account_.event(contract::event_type::recovered, {{"stage", contract::stage_name(reached_)}});
+    if (events.empty() || events.back().type != contract::event_type::recovered) {
+      account_.event(contract::event_type::recovered, {{"stage", contract::stage_name(reached_)}});
+    }
     // Boxes of the handoff too: two of them must not write into one storage.
-    auto left = leftovers_.end_boxes();
-    const bool ended = left.has_value() && left->empty();
-    if (!ended) say_lost(left ? *left : std::vector<pid_t>{});
-    if (reached_ < Stage::settled) settle(ended);
-    if (!lost_) bring_home_step();
+    TRY(const std::vector<pid_t> left, leftovers_.end_boxes());
+    if (!left.empty()) say_lost(left);
+    if (reached_ < Stage::settled) settle(left.empty());
+    if (!lost_) TRY_VOID(bring_home_step());
+    TRY_VOID(close_claim());
     failpoint("recovery-brought-home");
-    if (Status removed = leftovers_.remove(); !removed) account_.fail("storage", removed.error());
+    if (Status removed = leftovers_.remove(); !removed) {
+      account_.settlement().lost("storage", printable(removed.error().line(), 2000),
+                                 leftovers_.storage().has_value() ? leftovers_.storage()->describe() : "",
+                                 now());
+    }
     failpoint("recovery-cleaned");
     return account_.close();
   }
 
  private:
-  // What only the events have: requests to cancel, and what went over the gateway since the last record.
+  // What only the events have: requests to cancel, what went over the gateway since the last record, and
+  // everything of an attempt of version 1, which kept no draft.
   void hear(const std::vector<contract::Event>& events) {
     contract::EgressFacts egress;
+    egress.destinations = account_.result().egress.destinations;
+    for (contract::DestinationFacts& one : egress.destinations) one = {one.host, one.port};
     contract::Usage usage;
     for (const contract::Event& event : events) {
       auto data = contract::parse_json(event.data, kMaxData);
       if (!data || !data->is_object()) continue;
-      if (event.type == contract::event_type::cancel_requested) {
-        account_.settlement().cancel(data->value("by", "command"), data->value("reason", ""), event.at);
-      }
-      if (event.type != contract::event_type::egress) continue;
-      const bool denied = data->value("denied", false);
-      ++(denied ? egress.denied : egress.requests);
-      usage.input_tokens += data->value("input_tokens", std::uint64_t{0});
-      usage.output_tokens += data->value("output_tokens", std::uint64_t{0});
+      if (event.type == contract::event_type::cancel_requested) hear_cancel(*data, event.at);
+      if (event.type == contract::event_type::egress) hear_egress(*data, &egress, &usage);
+      if (!has_draft_) hear_old(event, *data);
     }
     contract::ResultRecord& result = account_.result();
     result.egress.denied = std::max(result.egress.denied, egress.denied);
     result.egress.requests = std::max(result.egress.requests, egress.requests);
+    result.egress.destinations = std::move(egress.destinations);
     result.usage.requests = std::max(result.usage.requests, egress.requests);
     result.usage.input_tokens = std::max(result.usage.input_tokens, usage.input_tokens);
     result.usage.output_tokens = std::max(result.usage.output_tokens, usage.output_tokens);
+  }
+
+  // One that came behind the program's end was not what ended it.
+  void hear_cancel(const Json& data, Timestamp at) {
+    const auto& ended = account_.result().process.ended_at;
+    if (ended.has_value() && ended->ms <= at.ms) return;
+    account_.settlement().cancel(text_of(data, "by", "command"), text_of(data, "reason", ""), at);
+  }
+
+  static void hear_egress(const Json& data, contract::EgressFacts* egress, contract::Usage* usage) {
+    const bool denied = data.value("denied", false);
+    if (denied) ++egress->denied;
+    const std::string host = text_of(data, "host", "");
+    for (contract::DestinationFacts& one : egress->destinations) {
+      if (host != one.host || data.value("port", 0) != one.port) continue;
+      ++(denied ? one.denied : one.connections);
+      one.sent += data.value("request_bytes", std::uint64_t{0});
+      one.received += data.value("response_bytes", std::uint64_t{0});
+    }
+    if (denied || !host.empty() || text_of(data, "rule", "") == egress::kPresenceRule) return;
+    ++egress->requests;
+    usage->input_tokens += data.value("input_tokens", std::uint64_t{0});
+    usage->output_tokens += data.value("output_tokens", std::uint64_t{0});
+  }
+
+  void hear_old(const contract::Event& event, const Json& data) {
+    contract::ResultRecord& result = account_.result();
+    if (event.type == contract::event_type::settled || event.type == contract::event_type::finished) {
+      const auto outcome = contract::outcome_from_name(text_of(data, "outcome", ""));
+      if (outcome.has_value())
+        account_.settlement().end(*outcome, text_of(data, "cause", event.type), "as its events have it",
+                                  event.at);
+    }
+    if (event.type != contract::event_type::published) return;
+    result.change.ref = text_of(data, "ref", "");
+    result.change.commit = text_of(data, "commit", "");
+    result.publication = {"published", ""};
+  }
+
+  static std::string text_of(const Json& data, const char* key, const std::string& otherwise) {
+    const auto found = data.find(key);
+    return found != data.end() && found->is_string() ? found->get<std::string>() : otherwise;
   }
 
   // The end of an attempt that had none.
@@ -159,23 +232,23 @@ class Recovery {
                                contract::stage_name(reached_)),
                    now());
     if (reached_ == Stage::queued) return;
-    if (ended && reached_ >= Stage::box_ready && reached_ < Stage::box_gone) {
+    const bool ran = reached_ >= Stage::box_ready && reached_ < Stage::box_gone;
+    // Without the storage there is nothing to look into.
+    const bool proven = ended && (!ran || leftovers_.storage().has_value());
+    if (ran && proven) {
       settlement.box_gone(true, now());
       account_.event(contract::event_type::box_gone, {{"killed", true}});
     }
-    account_.settle(ended);
+    account_.settle(proven);
   }
 
   void say_lost(const std::vector<pid_t>& left) {
     lost_ = true;
     const std::string detail = "processes of the attempt could not be ended within the bound";
-    account_.settlement().lost("box", detail, "", now());
     for (pid_t pid : left) {
       account_.settlement().lost("box", detail, fmt::format("process {} of the box", pid), now());
     }
   }
-
-  bool has_work() const { return reached_ >= Stage::workspace_ready && account_.result().clone.has_value(); }
 
   // Snapshot and tree were recorded and there was nothing to commit.
   bool nothing_to_commit() const {
@@ -184,22 +257,51 @@ class Recovery {
            result.change.tree == result.clone->tree;
   }
 
-  void bring_home_step() {
-    if (!has_work() || reached_ >= Stage::published) return;
+  Status bring_home_step() {
+    if (reached_ == Stage::not_published) return hear_refusal();
+    // Whether an agent had been told to go is not known before `started`: its work, if any, is kept.
+    if (reached_ < Stage::box_ready || reached_ >= Stage::published) return {};
+    if (!account_.result().clone.has_value()) return {};
     contract::ResultRecord& result = account_.result();
     if (nothing_to_commit()) {
       result.publication = {"none", "nothing was changed"};
-      return;
+      return {};
     }
-    if (reached_ < Stage::committed && !leftovers_.storage().has_value()) return work_is_gone();
-    if (reached_ < Stage::settled && reached_ < Stage::started) {
-      result.publication = {"none", "the agent had not been started"};
-      return;
+    if (reached_ < Stage::committed && !leftovers_.storage().has_value()) {
+      work_is_gone();
+      return {};
     }
     Status home = go_on();
-    if (home) return;
+    if (home) return {};
+    if (leftovers_.storage().has_value() && may_pass(home.error())) return home;
     result.publication = {"failed", printable(home.error().line(), 2000)};
     account_.settlement().distrust("handoff", result.publication.reason, now());
+    return {};
+  }
+
+  // The draft was stored with the refusal itself, before its supervisor drew the conclusion.
+  Status hear_refusal() {
+    TRY(const auto row, account_.publication());
+    if (!row.has_value()) return {};
+    account_.result().publication = {row->state == "stale" ? "stale" : "failed", row->reason};
+    if (row->state == "stale") {
+      account_.settlement().stale(row->reason, now());
+    } else {
+      account_.settlement().publication_failed(row->reason, now());
+    }
+    return {};
+  }
+
+  // A claim must not outlive the account of its attempt: what could not be published now is tried again
+  // later.
+  Status close_claim() {
+    if (account_.stage() != Stage::publishing) return {};
+    contract::ResultRecord& result = account_.result();
+    if (result.publication.state != "failed") {
+      result.publication = {"failed", "the publication was broken off and could not be gone on with"};
+    }
+    account_.settlement().publication_failed(result.publication.reason, now());
+    return account_.close_publication(false, result.publication.reason);
   }
 
   void work_is_gone() {
@@ -215,8 +317,10 @@ class Recovery {
     const sandbox::Interrupt never;
     contract::StorageRef storage;
     if (leftovers_.storage().has_value()) storage = leftovers_.storage()->ref();
+    TRY(const auto row, account_.publication());
     return bring_home({account_, host_, invocation_, source ? &*source : nullptr, cloned, box_host(host_),
-                       storage, folder_, never, std::max(reached_, Stage::settled)});
+                       storage, folder_, never, std::max(reached_, Stage::settled),
+                       row.has_value() ? row->ref : ""});
   }
 
   static constexpr std::size_t kMaxData = 8U << 20U;
@@ -224,18 +328,39 @@ class Recovery {
   const std::string& folder_;
   const contract::Invocation& invocation_;
   Stage reached_;
+  bool has_draft_;
   Account& account_;
   Leftovers leftovers_;
   bool lost_ = false;
 };
 
+// Version 1 wrote the last event and the result one after the other, and locked nothing.
+Result<std::optional<contract::ResultRecord>> close_half_finished(ledger::Ledger& ledger,
+                                                                  const ledger::AttemptRecord& record) {
+  TRY(const std::vector<contract::Event> events, ledger.events(record.attempt.id));
+  TRY(const contract::Invocation invocation, contract::decode_invocation(record.invocation));
+  contract::ResultRecord result = blank_result(invocation);
+  result.created_at = record.attempt.created_at;
+  result.outcome = Outcome::lost;
+  result.cause = {"supervisor", "the supervisor ended between the last event and the result", now()};
+  result.recovery = contract::RecoveryFacts{now(), contract::event_type::finished};
+  TRY(result.chain_head, ledger.chain_head(record.attempt.id));
+  TRY_VOID(ledger.finish(result));
+  return std::optional<contract::ResultRecord>(std::move(result));
+}
+
+// A supervisor of version 1 held no lock.
+bool is_old_and_alive(const ledger::AttemptRecord& record) {
+  return !record.draft.has_value() && !record.waiting && ::kill(record.attempt.supervisor_pid, 0) == 0;
+}
+
 Result<contract::ResultRecord> close_orphan(const Host& host, const AttemptLock& lock, ledger::Ledger ledger,
                                             const ledger::AttemptRecord& record) {
   TRY(const contract::Invocation invocation, contract::decode_invocation(record.invocation));
   TRY(const std::vector<contract::Event> events, ledger.events(record.attempt.id));
-  const Stage reached = record.stage;
+  TRY(Leftovers leftovers, Leftovers::find(lock.folder()));
   TRY(Account account, Account::resume(std::move(ledger), record, invocation, nullptr));
-  return Recovery(host, lock.folder(), invocation, reached, account).run(events);
+  return Recovery(host, lock.folder(), invocation, record, account, std::move(leftovers)).run(events);
 }
 
 // What is in the attempts' folder and is locked by nobody, and everything without a result.
@@ -260,13 +385,16 @@ Result<std::optional<contract::ResultRecord>> recover_id(const Host& host, const
   TRY(ledger::Ledger ledger, ledger::Ledger::open(ledger::ledger_path(host.state_dir)));
   TRY(const auto record, ledger.find(id));  // under the lock: nobody writes it any more
   if (record.has_value() && !record->result.has_value()) {
+    if (is_old_and_alive(*record)) return Closed{};
+    if (record->stage == Stage::finished) return close_half_finished(ledger, *record);
     TRY(contract::ResultRecord result, close_orphan(host, *lock, std::move(ledger), *record));
     failpoint("closed-orphan");
     return Closed(std::move(result));
   }
-  // Its supervisor went away behind the result, or before the admission.
-  TRY_VOID(Leftovers(lock->folder()).remove());
-  if (!record.has_value()) TRY_VOID(remove_tree(lock->folder()));
+  // Its supervisor went away behind the result, or before the admission. Whatever else lies in the folder is
+  // not ours to judge.
+  TRY(Leftovers leftovers, Leftovers::find(lock->folder()));
+  TRY_VOID(leftovers.remove());
   return Closed{};
 }
 
@@ -275,13 +403,16 @@ Result<std::optional<contract::ResultRecord>> recover_id(const Host& host, const
 Result<std::string> publish_again(const Host& host, ledger::Ledger& ledger, const std::string& id,
                                   const contract::ResultRecord& result) {
   TRY(const std::optional<AttemptLock> lock, AttemptLock::try_take(host.state_dir, id));
-  if (!lock.has_value()) return std::string();
+  // Somebody works on it, or its work was discarded.
+  if (!lock.has_value() || !exists(lock->folder() + "/store.git")) return std::string();
+  TRY(const auto row, ledger.publication(id));
+  const std::string place = row.has_value() ? row->ref : handoff::branch_ref(host.config.branch_prefix, id);
   TRY(const clone::Source source, clone::open_source(result.clone->repository));
   TRY(const handoff::AttemptStore store, handoff::AttemptStore::open(lock->folder() + "/store.git"));
   const handoff::PublishInput wanted =
-      publication_of(host, source, result.clone->head, id, *result.change.commit);
+      publication_of(source, result.clone->head, place, *result.change.commit);
   TRY(const ledger::ClaimAnswer claim,
-      ledger.claim_publication({id, result.context, handoff::branch_ref(wanted), wanted.commit}));
+      ledger.claim_publication({id, result.context, wanted.ref, wanted.commit}));
   if (!claim.claimed) return make_error(Code::conflict, claim.reason);
   auto ref = handoff::publish(store, wanted);
   TRY(const auto none, ledger.close_publication(id, ref.has_value(), ref ? "" : ref.error().line()));
@@ -317,8 +448,12 @@ Result<bool> has_orphans(const std::string& state_dir) {
   TRY(ledger::Ledger ledger, ledger::Ledger::open(ledger::ledger_path(state_dir)));
   TRY(const std::set<std::string> ids, candidates(state_dir, ledger));
   for (const std::string& id : ids) {
-    TRY(const bool held, AttemptLock::is_held(state_dir, id));
-    if (!held) return true;
+    // One that cannot be looked at is something to report.
+    auto held = AttemptLock::is_held(state_dir, id);
+    if (held && *held) continue;
+    TRY(const auto record, ledger.find(id));
+    if (held && record.has_value() && is_old_and_alive(*record)) continue;
+    return true;
   }
   return false;
 }

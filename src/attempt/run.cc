@@ -49,6 +49,8 @@ constexpr std::uint16_t kGatewayPort = 20711;
 constexpr int kOutputRoom = 1 << 20;
 // How long another process may take from its lock on an attempt id to the admission.
 constexpr std::chrono::seconds kAdmissionBound{30};
+// How often an attempt in the queue looks whether those before it still have a supervisor.
+constexpr std::chrono::seconds kBetweenSweeps{5};
 constexpr std::uint16_t kProxyPort = 20712;    // only with destinations
 constexpr std::chrono::seconds kEndBound{30};  // of a box that is killed before its program was started
 
@@ -203,8 +205,12 @@ class Attempt {
   Status wait_in_queue() {
     if (!account_.waiting()) return {};
     const auto total = invocation_->deadlines.total;
-    TRY_VOID(wait_for_turn({account_, *cancel_, capacity_of(host_), total,
-                            [this] { (void)recover(host_, false).has_value(); }}));
+    TRY_VOID(wait_for_turn(
+        {account_, *cancel_, capacity_of(host_), total, [this, last = SteadyClock::time_point{}]() mutable {
+           if (SteadyClock::now() - last < kBetweenSweeps) return;
+           last = SteadyClock::now();
+           (void)recover(host_, false).has_value();
+         }}));
     deadline_ = SteadyClock::now() + total;
     return {};
   }
@@ -410,6 +416,12 @@ class Attempt {
 
   void close_storage() {
     box_.reset();
+    if (account_.broken().has_value() && storage_.has_value()) {
+      // The account cannot be closed now. Whoever can write the ledger again finds the work.
+      storage_->abandon();
+      cancel_.reset();
+      return;
+    }
     if (storage_.has_value()) {
       if (Status released = storage_->release(); !released) {
         account_.settlement().lost("storage", printable(released.error().line(), 2000), storage_->describe(),

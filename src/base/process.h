@@ -63,6 +63,11 @@ class Child {
   pid_t pid() const { return pid_; }
   int pidfd() const { return pidfd_.get(); }  // readable (poll) once the child has ended: pidfd_open(2)
   void signal(int number) const;
+  // Gives it up: it is neither killed nor waited for any more.
+  void detach() {
+    pid_ = -1;
+    pidfd_.reset();
+  }
   // Waits at most `limit`; Code::timeout leaves the child running.
   Result<ExitStatus> wait(std::chrono::milliseconds limit);
   Result<ExitStatus> wait();

@@ -49,9 +49,14 @@ void EventWriter::run() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return ending_ || target_ > written_; });
     const std::uint64_t target = target_;
-    if (target == written_) return;  // ending
+    const bool last = ending_;
+    if (target == written_) return;
     lock.unlock();
     if (!write_to(target)) return;
+    if (written_ == target) continue;
+    if (last) return;  // the rest is in the ledger: `cofferdam log`
+    lock.lock();
+    changed_.wait(lock, [this, target] { return ending_ || target_ > target; });
   }
 }
 
@@ -59,10 +64,10 @@ void EventWriter::run() {
 // same.
 bool EventWriter::write_to(std::uint64_t target) {
   auto ledger = ledger::Ledger::open(ledger_path_);
-  if (!ledger) return false;
+  if (!ledger) return true;  // again with the next event, or in finish()
   while (written_ < target) {
     auto events = ledger->events_after(attempt_id_, written_, kAtATime);
-    if (!events || events->empty()) return false;
+    if (!events || events->empty()) return true;
     std::string lines;
     for (const contract::Event& event : *events) {
       if (event.seq > target) break;

@@ -28,7 +28,7 @@ bool is_about_state(const Command& command) {
   return !std::holds_alternative<GatewayOptions>(command) &&
          !std::holds_alternative<ResolverOptions>(command) &&
          !std::holds_alternative<BrokerOptions>(command) && !std::holds_alternative<DoctorOptions>(command) &&
-         !std::holds_alternative<RecoverOptions>(command);
+         !std::holds_alternative<RecoverOptions>(command) && !std::holds_alternative<CancelOptions>(command);
 }
 
 Result<int> dispatch(const Command& command) {

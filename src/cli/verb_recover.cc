@@ -63,6 +63,8 @@ Status sweep() {
   if (!any || !*any) return {};  // a ledger that cannot be read is the verb's own error
   TRY(const std::optional<attempt::Host> host, host_with_records(std::nullopt));
   if (!host) return {};
+  (void)write_all(STDERR_FILENO, "cofferdam: an attempt has lost its supervisor; recovering it first\n")
+      .has_value();
   TRY(const attempt::RecoveryReport report, attempt::recover(*host, false));
   for (const contract::ResultRecord& result : report.closed) {
     (void)write_all(STDERR_FILENO, "cofferdam: " + line_of(result)).has_value();

@@ -93,7 +93,6 @@ const std::vector<Transition>& transitions() {
       {committed, finished},       // the attempt did not complete
       {publishing, published},
       {publishing, not_published},
-      {not_published, publishing},  // tried again by a recovery
       {not_published, finished},
       {published, finished},
   };

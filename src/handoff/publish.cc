@@ -69,15 +69,15 @@ Status send_objects(const AttemptStore& store, const PublishInput& input) {
 
 }  // namespace
 
-std::string branch_ref(const PublishInput& input) {
-  return kHeads + input.ref_prefix + "/" + input.attempt_id;
+std::string branch_ref(const std::string& prefix, const std::string& attempt_id) {
+  return kHeads + prefix + "/" + attempt_id;
 }
 
 Result<std::string> publish(const AttemptStore& store, const PublishInput& input) {
   if (!is_object_id(input.commit) || !is_object_id(input.base_head)) {
     return make_error(Code::internal, "publication without full object ids");
   }
-  const std::string ref = branch_ref(input);
+  const std::string& ref = input.ref;
   TRY(const bool free, check_free(input, ref));
   if (!free) return ref;
   TRY_VOID(send_objects(store, input));

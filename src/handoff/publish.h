@@ -16,15 +16,14 @@ struct PublishInput {
   std::optional<UserIds> run_as = {};  // clone::Source::run_as
   std::string commit;
   std::string base_head;  // the commit's parent, which the repository has
-  std::string ref_prefix = "cofferdam";
-  std::string attempt_id;
+  std::string ref;        // branch_ref()
 };
 
-// "refs/heads/<prefix>/<id>": what publish() makes.
-std::string branch_ref(const PublishInput& input);
+// "refs/heads/<prefix>/<id>".
+std::string branch_ref(const std::string& prefix, const std::string& attempt_id);
 
-// Makes branch_ref(), and returns it; created only if nothing is there. Code::conflict, with what to do, when
-// a branch of that name or one that blocks it exists.
+// Makes input.ref and returns it; created only if nothing is there, or this very commit. Code::conflict, with
+// what to do, when a branch of that name or one that blocks it exists.
 Result<std::string> publish(const AttemptStore& store, const PublishInput& input);
 
 }  // namespace cofferdam::handoff

@@ -39,7 +39,8 @@ void insert_attempt(Store& store, const contract::Invocation& invocation, pid_t 
                "INSERT INTO attempts (id, created_at, phase, agent, repository, head, invocation,"
                " invocation_sha256, supervisor_pid, state, waiting, memory_bytes, arrival)"
                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'running', ?10, ?11,"
-               " 1 + (SELECT coalesce(max(arrival), 0) FROM attempts))",
+               " 1 + (SELECT max(coalesce((SELECT max(arrival) FROM attempts), 0),"
+               "                 (SELECT count(*) FROM attempts) + (SELECT count(*) FROM tombstones))))",
                invocation->attempt_id, store.now(), std::string(contract::phase_name(invocation->phase)),
                invocation->agent.name, invocation->clone.repository, invocation->clone.head,
                invocation.canonical(), invocation.sha256(), static_cast<std::int64_t>(supervisor_pid),

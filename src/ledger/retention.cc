@@ -67,6 +67,10 @@ Result<Tombstone> Ledger::prune(const std::string& attempt_id) {
                  static_cast<std::int64_t>(report.events), record->attempt.created_at,
                  *record->attempt.finished_at, impl_->now())
         .exec();
+    // A retry that was broken off must not keep the context for an attempt that is no more.
+    prepare_with(db, "UPDATE publications SET state = 'failed' WHERE attempt_id = ?1 AND state = 'claimed'",
+                 attempt_id)
+        .exec();
     prepare_with(db, "DELETE FROM events WHERE attempt_id = ?1", attempt_id).exec();
     prepare_with(db, "DELETE FROM attempts WHERE id = ?1", attempt_id).exec();
     TRY(const std::optional<Tombstone> left, read_tombstone(db, attempt_id));

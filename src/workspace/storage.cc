@@ -92,9 +92,17 @@ Result<Storage> Storage::take_over(const ProcessId& keeper) {
   Storage storage;
   storage.id_ = keeper;
   storage.pidfd_ = *std::move(pidfd);
-  if (!storage.open_namespaces()) return gone();
+  Status opened = storage.open_namespaces();
   // Only now is it sure that the namespaces were the keeper's: it could have ended between the two.
   if (!open_process(keeper).has_value()) return gone();
+  TRY_VOID(opened);
+  // A record that names a process of ours, whoever wrote it, must not make every process a part of a box.
+  struct stat own {};
+  struct stat found {};
+  if (::stat("/proc/self/ns/user", &own) != 0 || ::fstat(storage.userns_.get(), &found) != 0) {
+    return sys_error("stat a user namespace", errno);
+  }
+  if (own.st_ino == found.st_ino && own.st_dev == found.st_dev) return gone();
   return storage;
 }
 
@@ -123,7 +131,27 @@ Result<std::vector<pid_t>> Storage::processes() const {
 }
 
 std::string Storage::describe() const {
-  return "storage keeper, pid " + std::to_string(keeper_.pid());
+  return "storage, keeper pid " + std::to_string(id_.pid);
+}
+
+Status Storage::kill_processes() const {
+  struct stat own {};
+  if (::fstat(userns_.get(), &own) != 0) return sys_error("stat the storage's user namespace", errno);
+  TRY(const std::vector<pid_t> found, processes());
+  for (pid_t pid : found) {
+    // The descriptor first: it keeps meaning the process that is then looked at.
+    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (process.valid() && is_in(std::to_string(pid), own)) {
+      ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+    }
+  }
+  return {};
+}
+
+void Storage::abandon() {
+  keeper_.detach();
+  control_.reset();
+  pidfd_.reset();
 }
 
 Status Storage::release() {

@@ -33,7 +33,8 @@ struct StorageOptions {
 class Storage {
  public:
   static Result<Storage> create(const StorageOptions& options);
-  // Takes over what another process left. Code::not_found when the keeper has ended, and the work with it.
+  // Takes over what another process left. Code::not_found when the keeper has ended, and the work with it;
+  // other errors say nothing about it.
   static Result<Storage> take_over(const ProcessId& keeper);
   // Which process holds the storage: to be written down before keep().
   const ProcessId& keeper() const { return id_; }
@@ -42,6 +43,10 @@ class Storage {
   // Processes of boxes in this storage, as far as they can be seen: user_namespaces(7), ioctl_ns(2). PID 1 of
   // a box cannot be seen by an unprivileged user, but its launcher can, which ends after it.
   Result<std::vector<pid_t>> processes() const;
+  // Sends SIGKILL to all of them.
+  Status kill_processes() const;
+  // Leaves the keeper to itself: it ends by its own linger time, or by whoever takes the storage over.
+  void abandon();
   // Ends the keeper and waits for it; every box of the storage has to be gone.
   Status release();
   // What is left when that fails, for the record.

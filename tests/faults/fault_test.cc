@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/io.h"
 #include "base/process_id.h"
 #include "base/text.h"
 #include "contract/lifecycle.h"
@@ -446,6 +447,95 @@ TEST_P(RecoveryFault, TheSameInvocationRecoversAnOrphanAndHasItsResult) {
   EXPECT_EQ(again.result->outcome, Outcome::lost);
   EXPECT_TRUE(again.result->change.commit.has_value());
   expect_closed("victim");
+}
+
+// Between the refusal and the conclusion from it: the account still says why there is no branch.
+TEST_P(RecoveryFault, AStaleContextStaysStale) {
+  ASSERT_EQ(world().cofferdam({"context", "set", "notes", "--from", "0", "--to", "1"}).status.code, 0);
+  const std::string head = world().git({"rev-parse", "main"});
+  const auto invocation = [&](const std::string& id, const std::string& script) {
+    const contract::Json json = {
+        {"schema", "cofferdam.invocation/1"},
+        {"attempt_id", id},
+        {"phase", "implementation"},
+        {"agent", {{"name", "command"}, {"argv", {"/bin/sh", "-c", script}}}},
+        {"clone", {{"repository", world().repo()}, {"head", head}}},
+        {"prompt", ""},
+        {"context", {{"name", "notes"}, {"version", 1}, {"sha256", std::string(64, 'a')}}},
+        {"deadlines", {{"total_ms", 600000}}}};
+    return contract::canonical(json);
+  };
+  arm("after-not-published");
+  // Its context moves on while it runs.
+  auto in = make_pipe();
+  ASSERT_TRUE(in);
+  SpawnOptions options = world().cofferdam_options({"exec", "-"});
+  options.fds = {{in->read.get(), 0}};
+  auto child = spawn(options);
+  ASSERT_TRUE(child);
+  ASSERT_TRUE(write_all(in->write.get(), invocation("victim", "echo made > made.txt; echo ready; sleep 3")));
+  in->write.reset();
+  Running::wait_for(world().state() + "/attempts/victim/stdout", "ready");
+  EXPECT_EQ(world().cofferdam({"context", "set", "notes", "--from", "1", "--to", "2"}).status.code, 0);
+  auto status = child->wait(std::chrono::seconds(120));
+  ASSERT_TRUE(status);
+  ASSERT_TRUE(fired());
+  disarm();
+  EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0);
+  const contract::ResultRecord result = expect_closed("victim");
+  EXPECT_EQ(result.outcome, Outcome::refused);
+  EXPECT_EQ(result.cause.control, "stale-context");
+  EXPECT_EQ(result.publication.state, "stale");
+  EXPECT_NE(diff("victim").find("+made"), std::string::npos) << "the work is kept";
+}
+
+// The repository has gone when the claim stands: the account is closed, the claim is given back, and a later
+// recovery makes the branch.
+TEST_P(RecoveryFault, AClaimThatCannotBeGoneOnWithIsGivenBack) {
+  arm("after-publishing");
+  EXPECT_EQ(world().cofferdam(command("victim", "echo made > made.txt")).status.signal, SIGKILL);
+  ASSERT_TRUE(fired());
+  disarm();
+  const std::string away = world().root() + "/away";
+  ASSERT_EQ(::rename(world().repo().c_str(), away.c_str()), 0);
+  ASSERT_TRUE(make_new_dir(world().repo(), 0755));
+  const RunOutcome first = world().cofferdam({"list"});
+  ASSERT_EQ(::rmdir(world().repo().c_str()), 0);
+  ASSERT_EQ(::rename(away.c_str(), world().repo().c_str()), 0);
+  contract::ResultRecord result = expect_closed("victim");
+  EXPECT_EQ(result.outcome, Outcome::failed) << first.err;
+  EXPECT_EQ(result.cause.control, "publication");
+  const RunOutcome later = world().cofferdam({"recover"});
+  EXPECT_EQ(later.status.code, 0) << later.err;
+  EXPECT_NE(later.out.find("published refs/heads/cofferdam/victim"), std::string::npos) << later.out;
+  EXPECT_EQ(world().git({"show", "cofferdam/victim:made.txt"}), "made");
+  EXPECT_EQ(world().cofferdam({"recover"}).out, "nothing to recover\n");
+}
+
+// The configuration of whoever recovers does not make a second branch.
+TEST_P(RecoveryFault, TheBranchIsTheOneThatWasClaimed) {
+  world().write(world().config(), "[branch]\nprefix = \"other\"\n");
+  std::vector<std::string> args = command("victim", "echo made > made.txt");
+  args.insert(args.begin() + 1, {"--config", world().config()});
+  arm("ref-made");
+  EXPECT_EQ(world().cofferdam(args).status.signal, SIGKILL);
+  ASSERT_TRUE(fired());
+  disarm();
+  EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0);
+  EXPECT_EQ(expect_closed("victim").change.ref, "refs/heads/other/victim");
+  EXPECT_EQ(world().git({"for-each-ref", "--format=%(refname)", "refs/heads/cofferdam"}), "");
+}
+
+// A folder that the ledger does not know is not ours to judge.
+TEST_P(RecoveryFault, WorkThatTheLedgerDoesNotKnowIsLeftAlone) {
+  orphan("victim");
+  EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0);
+  world().write(world().state() + "/attempts/victim/lock", "");
+  for (const char* name : {"/ledger.db", "/ledger.db-wal", "/ledger.db-shm"})
+    ::unlink((world().state() + name).c_str());
+  EXPECT_EQ(world().cofferdam({"context", "list"}).status.code, 0);
+  EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0);
+  EXPECT_TRUE(exists(world().state() + "/attempts/victim/store.git"));
 }
 
 COFFERDAM_FOR_BOTH_USERS(RecoveryFault);

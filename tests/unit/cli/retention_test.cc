@@ -1,6 +1,7 @@
 // What is pruned and what is kept, and a folder that is only removed when it can be no other.
 #include "cli/retention.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

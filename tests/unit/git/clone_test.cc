@@ -214,8 +214,8 @@ TEST(CloneHead, OldHistoryThatFsckWouldRefuseIsTaken) {
   EXPECT_THROW(lab.sh(lab.at("source"), "git fsck 2>&1"), std::runtime_error);  // the control
   lab.sh(lab.at("work"), "printf new > n.txt");
   auto store = lab.make_store("a");
-  cofferdam::handoff::PublishInput input{lab.source.git_dir,       lab.source.run_as, lab.commit_work(store),
-                                         lab.cloned.identity.head, "cofferdam",       "id"};
+  cofferdam::handoff::PublishInput input{lab.source.git_dir, lab.source.run_as, lab.commit_work(store),
+                                         lab.cloned.identity.head, "refs/heads/cofferdam/id"};
   must(publish(store, input));
 }
 

@@ -86,8 +86,8 @@ void run_everything(Lab* lab) {
   lab->sh(lab->at("work"), "printf changed > a.txt; printf new > n.txt; mkdir -p e; printf x > e/x.txt");
   auto store = lab->make_store("a");
   const std::string commit = lab->commit_work(store);
-  cofferdam::handoff::PublishInput input{lab->source.git_dir,       lab->source.run_as, commit,
-                                         lab->cloned.identity.head, "cofferdam",        "id"};
+  cofferdam::handoff::PublishInput input{lab->source.git_dir, lab->source.run_as, commit,
+                                         lab->cloned.identity.head, "refs/heads/cofferdam/id"};
   must(publish(store, input));
   must(store.diff(lab->cloned.identity.head, commit));
 }

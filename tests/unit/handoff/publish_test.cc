@@ -24,7 +24,7 @@ PublishInput input_for(const Lab& lab, const std::string& commit, const std::str
   input.run_as = lab.source.run_as;
   input.commit = commit;
   input.base_head = lab.cloned.identity.head;
-  input.attempt_id = id;
+  input.ref = cofferdam::handoff::branch_ref("cofferdam", id);
   return input;
 }
 
@@ -84,7 +84,7 @@ TEST(Publish, NamesThatAreTakenAreConflictsAndNothingIsWritten) {
       ready.lab.sh(source, std::string("git branch ") + one.branch + ";" + pack);
       const std::string before = ready.lab.sh(source, "find .git | sort; git for-each-ref");
       PublishInput input = input_for(ready.lab, ready.commit, "id-1");
-      input.ref_prefix = one.prefix;
+      input.ref = cofferdam::handoff::branch_ref(one.prefix, "id-1");
       auto published = publish(*ready.store, input);
       ASSERT_FALSE(published);
       EXPECT_EQ(published.error().code, Code::conflict);

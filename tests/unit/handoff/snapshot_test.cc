@@ -113,8 +113,8 @@ TEST(Snapshot, EverythingRemovedGoesAllTheWay) {
   lab.edit("find . -mindepth 1 -maxdepth 1 ! -name .git -exec rm -rf {} +");
   auto store = lab.make_store("a");
   const std::string commit = lab.commit_work(store);
-  cofferdam::handoff::PublishInput input{
-      lab.source.git_dir, lab.source.run_as, commit, lab.cloned.identity.head, "p", "id"};
+  cofferdam::handoff::PublishInput input{lab.source.git_dir, lab.source.run_as, commit,
+                                         lab.cloned.identity.head, "refs/heads/p/id"};
   must(publish(store, input));
   EXPECT_EQ(lab.sh(lab.at("source"), "git ls-tree p/id; git fsck"), "");
 }
