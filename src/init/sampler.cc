@@ -21,6 +21,7 @@ namespace {
 constexpr std::uint64_t kPeriodUs = 200'000;
 // Thousands of processes take longer to look at: never more than a tenth of one processor goes into that.
 constexpr std::uint64_t kRestPerLook = 10;
+constexpr std::uint64_t kLongestRestUs = 2'000'000;
 
 // getdents64(2): what the kernel writes, since libc's readdir(3) allocates.
 struct Entry {
@@ -31,9 +32,9 @@ struct Entry {
   char name[1];
 };
 
-std::uint64_t now_us() {
+std::uint64_t spent_us() {
   timespec at{};
-  ::clock_gettime(CLOCK_MONOTONIC, &at);
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);  // of ours: a busy host must not make us look away
   return static_cast<std::uint64_t>(at.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(at.tv_nsec) / 1000;
 }
 
@@ -150,10 +151,10 @@ bool Sampler::look() {
   std::uint64_t expirations = 0;
   const ssize_t ignored = ::read(timer_, &expirations, sizeof expirations);
   (void)ignored;
-  const std::uint64_t begin = now_us();
+  const std::uint64_t begin = spent_us();
   look_at_storage();
   const bool over = judge();
-  arm(std::max(kPeriodUs, (now_us() - begin) * kRestPerLook));
+  arm(std::clamp((spent_us() - begin) * kRestPerLook, kPeriodUs, kLongestRestUs));
   return over;
 }
 

@@ -142,7 +142,7 @@ struct PublicationRecord {
 
 struct Options {
   // How long a write waits for other writers, and how long SQLite then waits for what does not know our lock.
-  std::chrono::milliseconds write_wait = std::chrono::seconds(30);
+  std::chrono::milliseconds write_wait = std::chrono::minutes(2);
   std::function<Timestamp()> clock = [] { return cofferdam::now(); };
 };
 

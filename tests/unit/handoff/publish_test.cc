@@ -100,10 +100,17 @@ TEST(Publish, NamesThatAreTakenAreConflictsAndNothingIsWritten) {
 
 TEST(Publish, OfTwoAtOnceOneWinsAndTheOtherIsAConflict) {
   Ready ready;
+  // The same change, committed once more.
+  const std::string later =
+      ready.lab.sh(ready.store->path(),
+                   "GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b "
+                   "git commit-tree -p " +
+                       ready.commit + "^ -m later " + ready.commit + "^{tree}");
+  ASSERT_NE(later, ready.commit);
   std::optional<cofferdam::Result<std::string>> results[2];
   {
     std::thread other(
-        [&] { results[1].emplace(publish(*ready.store, input_for(ready.lab, ready.commit, "id-1"))); });
+        [&] { results[1].emplace(publish(*ready.store, input_for(ready.lab, later, "id-1"))); });
     results[0].emplace(publish(*ready.store, input_for(ready.lab, ready.commit, "id-1")));
     other.join();
   }
@@ -112,6 +119,13 @@ TEST(Publish, OfTwoAtOnceOneWinsAndTheOtherIsAConflict) {
     if (result->has_value()) continue;
     EXPECT_EQ(result->error().code, Code::conflict) << result->error().line();
   }
+}
+
+// A publication that was broken off behind the ref is made once more.
+TEST(Publish, TheSameCommitTwiceIsOneBranch) {
+  Ready ready;
+  const std::string first = must(publish(*ready.store, input_for(ready.lab, ready.commit, "id-1")));
+  EXPECT_EQ(must(publish(*ready.store, input_for(ready.lab, ready.commit, "id-1"))), first);
 }
 
 TEST(Publish, MissingBaseIsAnErrorAndLeavesNoRef) {
