@@ -64,7 +64,9 @@ Result<std::vector<std::string>> folders_in(const std::string& path) {
   if (!is_own_folder(path)) return folders;
   TRY(std::vector<std::string> names, list_dir(path));
   for (std::string& name : names) {
-    if (is_own_folder(path + "/" + name)) folders.push_back(std::move(name));
+    std::string folder = path;
+    folder.append("/").append(name);
+    if (is_own_folder(folder)) folders.push_back(std::move(name));
   }
   return folders;
 }
