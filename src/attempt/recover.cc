@@ -72,8 +72,11 @@ class Leftovers {
       return keeper.error().code == Code::not_found ? Result<Leftovers>(std::move(found))
                                                     : Result<Leftovers>(keeper.error());
     auto storage = workspace::Storage::take_over(*keeper);
-    if (storage) found.storage_.emplace(*std::move(storage));
-    if (!storage && storage.error().code != Code::not_found) return std::move(storage).error();
+    if (storage) {
+      found.storage_.emplace(*std::move(storage));
+    } else if (storage.error().code != Code::not_found) {
+      return std::move(storage).error();
+    }
     return found;
   }
 
@@ -372,7 +375,7 @@ Result<std::set<std::string>> candidates(const std::string& state_dir, ledger::L
   if (!is_directory(folder)) return ids;
   TRY(const std::vector<std::string> names, list_dir(folder));
   for (const std::string& name : names) {
-    if (contract::is_attempt_id(name) && exists(folder + "/" + name + "/lock")) ids.insert(name);
+    if (contract::is_attempt_id(name) && exists(folder_of(state_dir, name).append("/lock"))) ids.insert(name);
   }
   return ids;
 }

@@ -92,10 +92,12 @@ Status remove_folder_leftovers(const std::string& state_dir) {
   TRY(const std::vector<std::string> names, list_dir(path_of(parent)));
   for (const std::string& name : names) {
     if (!starts_with(name, kGone)) continue;
-    auto folder = open_own(parent.get(), name, attempts + "/" + name);
+    std::string shown = attempts;
+    shown.append("/").append(name);
+    auto folder = open_own(parent.get(), name, shown);
     // Whoever is removing it holds its lock.
     if (!folder || !folder->valid() || ::flock(folder->get(), LOCK_EX | LOCK_NB) != 0) continue;
-    TRY_VOID(remove_tree(path_of(parent) + "/" + name));
+    TRY_VOID(remove_tree(path_of(parent).append("/").append(name)));
   }
   return {};
 }
