@@ -54,8 +54,8 @@ PrunePlan plan_prune(const std::vector<ledger::Attempt>& attempts, Timestamp bef
     if (!attempt.finished || !attempt.finished_at) {
       ++plan.running;
     } else if (++finished <= keep) {
-      ++(*attempt.finished_at < before ? plan.newest : plan.young);
-    } else if (*attempt.finished_at < before) {
+      ++(attempt.finished_at->ms < before.ms ? plan.newest : plan.young);
+    } else if (attempt.finished_at->ms < before.ms) {
       plan.old.push_back(attempt);
     } else {
       ++plan.young;
