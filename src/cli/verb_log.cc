@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "attempt/lock.h"
 #include "cli/log_text.h"
 #include "cli/records.h"
 #include "cli/verbs.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::size_t kEventsAtATime = 64;  // each may have 8 MiB
 constexpr int kPollMs = 100;
+constexpr int kRoundsPerLook = 20;  // at the lock of the attempt's supervisor
 
 // Whoever read us has gone: poll(2) says so for a pipe or a socket, whatever we ask for.
 bool reader_has_gone() {
@@ -53,15 +55,19 @@ class LogPrinter {
   std::uint64_t last_ = 0;
 };
 
-// Waits until another process has written to the ledger. False when nobody reads us any more.
-Result<bool> wait_for_change(ledger::Ledger& ledger, std::int64_t seen) {
-  for (;;) {
+// Waits until another process has written to the ledger. False when nobody reads us any more. An attempt that
+// loses its supervisor meanwhile would never write again: it is recovered.
+Result<bool> wait_for_change(Records& records, const std::string& id, std::int64_t seen) {
+  for (int round = 1;; ++round) {
     struct pollfd out {
       STDOUT_FILENO, 0, 0
     };
     if (::poll(&out, 1, kPollMs) == 1) return false;
-    TRY(const std::int64_t version, ledger.data_version());
+    TRY(const std::int64_t version, records.ledger.data_version());
     if (version != seen) return true;
+    if (round % kRoundsPerLook != 0) continue;
+    TRY(const bool held, attempt::AttemptLock::is_held(records.state_dir, id));
+    if (!held) sweep_orphans();
   }
 }
 
@@ -81,7 +87,7 @@ Result<int> log_verb(const LogOptions& options) {
       TRY_VOID(printer.print(outcome_line(record->attempt)));
     }
     if (record->attempt.finished || !options.follow) return 0;
-    TRY(const bool changed, wait_for_change(records.ledger, version));
+    TRY(const bool changed, wait_for_change(records, options.id, version));
     if (!changed) return 0;
   }
 }

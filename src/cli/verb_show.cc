@@ -35,6 +35,13 @@ Result<int> show_verb(const ShowOptions& options) {
   TRY(const contract::ResultRecord result, finished_result(*record));
   TRY_VOID(
       print_out(options.json ? *record->result + "\n" : render_result(result, {wants_color(STDOUT_FILENO)})));
+  if (options.json || result.change.ref.has_value()) return 0;
+  // The result stays as it was written; a recovery may have published the change since.
+  TRY(const auto later, records.ledger.publication(options.id));
+  if (later && later->state == "published") {
+    TRY_VOID(print_out(
+        fmt::format("published  {} (later, {})\n", one_line(later->ref), to_rfc3339(later->changed_at))));
+  }
   return 0;
 }
 

@@ -1,132 +1,12 @@
 // Kills, at every step of an attempt and at random moments, of the supervisor and of each of its children.
 // Each time: the account is closed exactly once and truly, the ledger's chain holds, what the agent left is
 // kept, and nothing else of the attempt is left on the host.
-#include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <tuple>
 
-#include <algorithm>
-#include <chrono>
-#include <random>
-
-#include "base/file.h"
-#include "base/io.h"
-#include "base/process_id.h"
-#include "base/text.h"
-#include "contract/lifecycle.h"
-#include "e2e/fixture.h"
-#include "e2e/running.h"
-#include "ledger/ledger.h"
+#include "faults/fixture.h"
 
 namespace cofferdam::test {
 namespace {
-
-using contract::Outcome;
-using contract::Stage;
-
-class Faults : public EndToEndWorld {
- protected:
-  void SetUp() override {
-    EndToEndWorld::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    mutable_world().program = "cofferdam-faults";
-    notes_ = world().root() + "/notes";
-    ASSERT_TRUE(make_new_dir(notes_, 0777));
-    ASSERT_EQ(::chmod(notes_.c_str(), 0777), 0);
-  }
-
-  // From now on processes of ours die there.
-  void arm(const std::string& point) {
-    mutable_world().extra_env.push_back("COFFERDAM_FAILPOINT=" + point);
-    mutable_world().extra_env.push_back("COFFERDAM_FAILPOINT_DIR=" + notes_);
-  }
-  void disarm() {
-    auto& env = mutable_world().extra_env;
-    std::erase_if(env, [](const std::string& entry) { return starts_with(entry, "COFFERDAM_FAILPOINT="); });
-  }
-  bool fired() const { return exists(notes_ + "/fired"); }
-
-  std::vector<std::string> command(const std::string& id, const std::string& script) const {
-    return {"run", "--json", "--agent", "command", "--attempt-id", id, "--", "/bin/sh", "-c", script};
-  }
-
-  // What every attempt is like after its recovery.
-  contract::ResultRecord expect_closed(const std::string& id) {
-    contract::ResultRecord result;
-    auto ledger = open_ledger();
-    if (!ledger) {
-      ADD_FAILURE() << ledger.error().line();
-      return result;
-    }
-    auto record = ledger->find(id);
-    EXPECT_TRUE(record && record->has_value());
-    if (!record || !record->has_value()) return result;
-    EXPECT_TRUE((*record)->result.has_value()) << "there is no terminal result";
-    if (!(*record)->result.has_value()) return result;
-    auto decoded = contract::decode_result(*(*record)->result);
-    EXPECT_TRUE(decoded) << *(*record)->result;
-    if (decoded) result = *decoded;
-    auto chain = ledger->verify(id);
-    EXPECT_TRUE(chain && chain->intact) << (chain ? chain->problem : chain.error().line());
-    expect_one_ending(*ledger, id);
-    expect_nothing_left(id);
-    return result;
-  }
-
-  Result<ledger::Ledger> open_ledger() const {
-    return ledger::Ledger::open(ledger::ledger_path(world().state()));
-  }
-  void expect_one_ending(ledger::Ledger& ledger, const std::string& id) {
-    auto events = ledger.events(id);
-    ASSERT_TRUE(events);
-    std::size_t endings = 0;
-    Stage stage = Stage::none;
-    for (const contract::Event& event : *events) {
-      if (event.type == contract::event_type::finished) ++endings;
-      const auto next = contract::next_stage(stage, event.type);
-      ASSERT_TRUE(next.has_value()) << event.type << " after " << contract::stage_name(stage);
-      stage = *next;
-    }
-    EXPECT_EQ(endings, 1U);
-  }
-
-  // Processes by what the test build wrote down of every child; files by name.
-  void expect_nothing_left(const std::string& id) {
-    auto parts = read_file(notes_ + "/parts", 1U << 20U);
-    for (const std::string& line : split(parts ? *parts : "", '\n')) {
-      const std::size_t space = line.find(' ');
-      if (space == std::string::npos) continue;
-      const auto process = process_from_line(line.substr(space + 1));
-      ASSERT_TRUE(process.has_value()) << line;
-      EXPECT_FALSE(open_process(*process).has_value()) << line << " still runs";
-    }
-    const std::string folder = world().state() + "/attempts/" + id;
-    for (const char* name : {"/lock", "/keeper", "/control"}) EXPECT_FALSE(exists(folder + name)) << name;
-    if (auto names = list_dir(folder + "/store.git")) {
-      for (const std::string& name : *names) EXPECT_FALSE(starts_with(name, "incoming-")) << name;
-    }
-    const Captured halves = world().as_user({"/usr/bin/find", world().state(), "-name", ".new-*"});
-    EXPECT_EQ(halves.out, "") << "a clone that was broken off is left";
-    const Captured locks = world().as_user({"/usr/bin/find", world().repo() + "/.git", "-name", "*.lock"});
-    EXPECT_EQ(locks.out, "") << "git's lock files are left in the user's repository";
-    world().git({"fsck", "--strict"});
-  }
-
-  // A second look finds nothing to do and changes nothing.
-  void expect_settled_for_good(const std::string& id) {
-    const RunOutcome before = world().cofferdam({"show", "--json", id});
-    const RunOutcome again = world().cofferdam({"recover", "--json"});
-    EXPECT_EQ(again.status.code, 0) << again.err;
-    EXPECT_NE(again.out.find("\"closed\":[]"), std::string::npos) << again.out;
-    EXPECT_EQ(world().cofferdam({"show", "--json", id}).out, before.out);
-  }
-  std::string diff(const std::string& id) { return world().cofferdam({"diff", id}).out; }
-
-  std::string notes_;
-};
-
-// --- the supervisor, at every step
-// --------------------------------------------------------------------------
 
 struct Step {
   const char* point;
@@ -328,6 +208,15 @@ TEST_P(RecoveryFault, WorkOfARunningAgentIsKept) {  // B13, F12
   expect_settled_for_good("victim");
 }
 
+TEST_P(RecoveryFault, AFollowedLogEndsWhenTheSupervisorIsKilled) {
+  Running running(world(), command("victim", "echo made > made.txt; echo ready; sleep 600"));
+  Running::wait_for(world().state() + "/attempts/victim/stdout", "ready");
+  Running log(world(), {"log", "--follow", "victim"});
+  running.child().signal(SIGKILL);
+  EXPECT_NE(log.finish().out.find("lost"), std::string::npos);
+  expect_closed("victim");
+}
+
 TEST_P(RecoveryFault, RecoveriesThatRaceCloseItOnce) {
   orphan("victim");
   std::vector<Running> racing;
@@ -395,7 +284,6 @@ TEST_P(RecoveryFault, WithoutItsKeeperTheWorkIsLostAndSaysSo) {
   EXPECT_EQ(result.storage->kind, "tmpfs");
 }
 
-// The keeper gives the memory back by itself when nobody comes.
 TEST_P(RecoveryFault, TheStorageIsKeptNoLongerThanConfigured) {
   world().write(world().home() + "/.config/cofferdam/config.toml", "[recovery]\nkeep_storage = \"1s\"\n");
   orphan("victim");
@@ -506,9 +394,9 @@ TEST_P(RecoveryFault, AClaimThatCannotBeGoneOnWithIsGivenBack) {
   EXPECT_NE(later.out.find("published refs/heads/cofferdam/victim"), std::string::npos) << later.out;
   EXPECT_EQ(world().git({"show", "cofferdam/victim:made.txt"}), "made");
   EXPECT_EQ(world().cofferdam({"recover"}).out, "nothing to recover\n");
+  EXPECT_NE(world().cofferdam({"show", "victim"}).out.find("(later, "), std::string::npos);
 }
 
-// The configuration of whoever recovers does not make a second branch.
 TEST_P(RecoveryFault, TheBranchIsTheOneThatWasClaimed) {
   world().write(world().config(), "[branch]\nprefix = \"other\"\n");
   std::vector<std::string> args = command("victim", "echo made > made.txt");
@@ -522,7 +410,6 @@ TEST_P(RecoveryFault, TheBranchIsTheOneThatWasClaimed) {
   EXPECT_EQ(world().git({"for-each-ref", "--format=%(refname)", "refs/heads/cofferdam"}), "");
 }
 
-// A folder that the ledger does not know is not ours to judge.
 TEST_P(RecoveryFault, WorkThatTheLedgerDoesNotKnowIsLeftAlone) {
   orphan("victim");
   EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0);
@@ -538,63 +425,6 @@ COFFERDAM_FOR_BOTH_USERS(RecoveryFault);
 
 // --- random moments
 // -----------------------------------------------------------------------------------------
-
-// COFFERDAM_FAULT_SEEDS: how many of each user (default 30).
-std::vector<int> seeds() {
-  const char* wanted = ::getenv("COFFERDAM_FAULT_SEEDS");  // NOLINT(concurrency-mt-unsafe)
-  std::vector<int> all(static_cast<std::size_t>(wanted == nullptr ? 30 : std::max(1, std::atoi(wanted))));
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
-  return all;
-}
-
-class RandomKill : public Faults, public ::testing::WithParamInterface<std::tuple<User, int>> {
- protected:
-  User user() const override { return std::get<0>(GetParam()); }
-};
-
-TEST_P(RandomKill, LosesNothing) {
-  std::mt19937 random(static_cast<unsigned>(std::get<1>(GetParam())) * 7919U + 17U);
-  mutable_world().extra_env.push_back("COFFERDAM_FAILPOINT_DIR=" + notes_);
-  // How long an undisturbed attempt takes here and now, so that the kill falls into it.
-  const auto start = std::chrono::steady_clock::now();
-  const RunOutcome control = world().cofferdam(command("control", "echo made > made.txt"));
-  ASSERT_EQ(control.status.code, 0) << control.err;
-  const auto took =
-      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
-  const auto delay = std::uniform_int_distribution<std::int64_t>(0, took.count() * 11 / 10)(random);
-  Running running(world(), command("victim", "echo made > made.txt"));
-  // The moment of the kill is what is varied, not something that is waited for.
-  ::usleep(static_cast<useconds_t>(delay));
-  running.child().signal(SIGKILL);
-  const RunOutcome killed = running.finish();
-  SCOPED_TRACE("killed after " + std::to_string(delay) + " of " + std::to_string(took.count()) +
-               " microseconds");
-  EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0);
-  auto ledger = open_ledger();
-  ASSERT_TRUE(ledger);
-  auto record = ledger->find("victim");
-  ASSERT_TRUE(record);
-  if (!record->has_value()) {
-    EXPECT_FALSE(exists(world().state() + "/attempts/victim")) << "killed before the admission";
-    return;
-  }
-  const contract::ResultRecord result = expect_closed("victim");
-  EXPECT_TRUE(result.outcome == Outcome::completed || result.outcome == Outcome::lost);
-  if (result.process.exit_code == 0) {
-    EXPECT_NE(diff("victim").find("+made"), std::string::npos) << "the program had ended: its work is there";
-  }
-  EXPECT_EQ(result.outcome == Outcome::completed, result.change.ref.has_value());
-  expect_settled_for_good("victim");
-}
-
-std::string seed_name(const ::testing::TestParamInfo<std::tuple<User, int>>& info) {
-  return user_name(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param));
-}
-
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomKill,
-                         ::testing::Combine(::testing::Values(User::rootless, User::root),
-                                            ::testing::ValuesIn(seeds())),
-                         seed_name);
 
 }  // namespace
 }  // namespace cofferdam::test
