@@ -93,6 +93,7 @@ const std::vector<Transition>& transitions() {
       {committed, finished},       // the attempt did not complete
       {publishing, published},
       {publishing, not_published},
+      {not_published, publishing},  // tried again while there is no result
       {not_published, finished},
       {published, finished},
   };
