@@ -27,10 +27,9 @@ contract::ResultRecord blank_result(const contract::Invocation& invocation) {
   return result;
 }
 
-Result<Account> Account::admit(const std::string& state_dir, const contract::Invocation& invocation,
+Result<Account> Account::admit(ledger::Ledger ledger, const contract::Invocation& invocation,
                                const ledger::Capacity& capacity,
                                std::function<void(const contract::Event&)> on_event) {
-  TRY(ledger::Ledger ledger, ledger::Ledger::open(ledger::ledger_path(state_dir)));
   Account account(std::move(ledger), std::move(on_event));
   account.result_ = blank_result(invocation);
   account.result_.created_at = now();

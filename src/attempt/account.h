@@ -27,7 +27,7 @@ class Account {
  public:
   // Admits the invocation, or puts it into the queue: Code::conflict when the id has been used or the context
   // is not the current one, Code::exhausted when the capacity is taken and it does not want to wait.
-  static Result<Account> admit(const std::string& state_dir, const contract::Invocation& invocation,
+  static Result<Account> admit(ledger::Ledger ledger, const contract::Invocation& invocation,
                                const ledger::Capacity& capacity,
                                std::function<void(const contract::Event&)> on_event);
   bool waiting() const { return stage_ == contract::Stage::queued; }

@@ -1,26 +1,12 @@
 #include "attempt/lock.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <cerrno>
 
 #include "base/failpoint.h"
 #include "base/file.h"
 
 namespace cofferdam::attempt {
-namespace {
-
-bool is_still(const UniqueFd& fd, const std::string& path) {
-  struct stat held {};
-  struct stat named {};
-  return ::fstat(fd.get(), &held) == 0 && ::lstat(path.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
-         held.st_ino == named.st_ino;
-}
-
-}  // namespace
-
 std::string folder_of(const std::string& state_dir, const std::string& attempt_id) {
   return state_dir + "/attempts/" + attempt_id;
 }
@@ -37,7 +23,7 @@ Result<std::optional<AttemptLock>> AttemptLock::try_take(const std::string& stat
     TRY(UniqueFd fd, std::move(opened));
     TRY(const bool taken, try_lock(fd.get()));
     if (!taken) return std::optional<AttemptLock>{};
-    if (!is_still(fd, path)) continue;
+    if (!is_still_at(fd.get(), path)) continue;
     failpoint("lock-taken");
     return std::optional<AttemptLock>(AttemptLock(std::move(fd), folder));
   }

@@ -1,16 +1,12 @@
 #include "attempt/probe_host.h"
 
-#include <unistd.h>
-
-#include "sandbox/native/box.h"
+#include "attempt/box_host.h"
 #include "workspace/storage.h"
 
 namespace cofferdam::attempt {
 
 Result<std::vector<contract::ControlFact>> probe_host(const Host& host) {
-  sandbox::BoxHost boxes;
-  boxes.init = host.init;
-  if (::geteuid() == 0) boxes.run_as = UserIds{host.config.box_uid, host.config.box_uid};
+  const sandbox::BoxHost boxes = box_host(host);
   constexpr std::uint64_t kBytes = 8U << 20U;
   constexpr std::uint64_t kInodes = 256;
   TRY(workspace::Storage storage, workspace::Storage::create({boxes.init, boxes.run_as, kBytes, kInodes, 0}));

@@ -13,6 +13,7 @@
 
 #include "attempt/account.h"
 #include "attempt/bound_cache.h"
+#include "attempt/box_host.h"
 #include "attempt/bring_home.h"
 #include "attempt/lock.h"
 #include "base/failpoint.h"
@@ -42,13 +43,6 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kOrphanBound{90};
 constexpr std::chrono::seconds kBeforeKill{20};
 constexpr std::size_t kKeeperLine = 256;
-
-sandbox::BoxHost box_host(const Host& host) {
-  sandbox::BoxHost boxes;
-  boxes.init = host.init;
-  if (::geteuid() == 0) boxes.run_as = UserIds{host.config.box_uid, host.config.box_uid};
-  return boxes;
-}
 
 // The keeper that a supervisor wrote down. Code::not_found: it wrote down none.
 Result<ProcessId> read_keeper(const std::string& folder) {

@@ -15,6 +15,7 @@
 #include "attempt/account.h"
 #include "attempt/admission.h"
 #include "attempt/bound_cache.h"
+#include "attempt/box_host.h"
 #include "attempt/bring_home.h"
 #include "attempt/cancel.h"
 #include "attempt/destinations.h"
@@ -131,8 +132,7 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   if (!invocation->destinations.empty()) launch.proxy_port = kProxyPort;
   TRY(readied.launch, agent::plan_launch(launch));
   TRY_VOID(check_version(invocation->agent, readied.launch.version));
-  readied.boxes.init = host.init;
-  if (::geteuid() == 0) readied.boxes.run_as = UserIds{host.config.box_uid, host.config.box_uid};
+  readied.boxes = box_host(host);
   return readied;
 }
 
@@ -449,8 +449,7 @@ class Attempt {
 };
 
 // Whether the ledger has this attempt already. Code::conflict when its id belongs to another invocation.
-Result<bool> is_known(const Host& host, const Invocation& invocation) {
-  TRY(ledger::Ledger ledger, ledger::Ledger::open(ledger::ledger_path(host.state_dir)));
+Result<bool> is_known(ledger::Ledger& ledger, const Invocation& invocation) {
   TRY(const auto record, ledger.find(invocation->attempt_id));
   if (!record.has_value()) return false;
   if (record->attempt.invocation_sha256 == invocation.sha256()) return true;
@@ -461,11 +460,12 @@ Result<bool> is_known(const Host& host, const Invocation& invocation) {
 }
 
 // The lock on the id, or none when another process has admitted it.
-Result<std::optional<AttemptLock>> lock_id(const Host& host, const Invocation& invocation) {
+Result<std::optional<AttemptLock>> lock_id(const Host& host, ledger::Ledger& ledger,
+                                           const Invocation& invocation) {
   const auto end = SteadyClock::now() + kAdmissionBound;
   while (SteadyClock::now() < end) {
     TRY(std::optional<AttemptLock> lock, AttemptLock::try_take(host.state_dir, invocation->attempt_id));
-    TRY(const bool known, is_known(host, invocation));
+    TRY(const bool known, is_known(ledger, invocation));
     if (known) return std::optional<AttemptLock>{};
     if (lock.has_value()) return lock;
     ::poll(nullptr, 0, 20);  // whoever holds it is about to admit it, or cleans up
@@ -485,12 +485,13 @@ void tidy_vault(const Host& host) {
 
 Result<contract::ResultRecord> run(const Host& host, const Invocation& invocation, const Controls& controls) {
   ::signal(SIGPIPE, SIG_IGN);  // a reader of ours that goes away must not end the attempt
-  TRY(const bool known, is_known(host, invocation));
+  TRY(ledger::Ledger ledger, ledger::Ledger::open(ledger::ledger_path(host.state_dir)));
+  TRY(const bool known, is_known(ledger, invocation));
   if (known) return follow(host, invocation->attempt_id, controls);
   TRY(Readied readied, ready(host, invocation));
-  TRY(std::optional<AttemptLock> lock, lock_id(host, invocation));
+  TRY(std::optional<AttemptLock> lock, lock_id(host, ledger, invocation));
   if (!lock.has_value()) return follow(host, invocation->attempt_id, controls);
-  TRY(Account account, Account::admit(host.state_dir, invocation, capacity_of(host), controls.on_event));
+  TRY(Account account, Account::admit(std::move(ledger), invocation, capacity_of(host), controls.on_event));
   {
     Attempt attempt(host, invocation, controls, std::move(readied), account);
     attempt.follow();

@@ -19,6 +19,8 @@ Status write_file_atomic(const std::string& path, std::string_view bytes, unsign
 Status make_dirs(const std::string& path, unsigned mode = 0700);  // parents too; an existing folder is fine
 Status make_new_dir(const std::string& path, unsigned mode = 0700);  // Code::conflict when it exists
 bool exists(const std::string& path);
+// Whether `path` is still what `fd` was opened as: stat(2), links are not followed.
+bool is_still_at(int fd, const std::string& path);
 bool is_directory(const std::string& path);
 Result<std::vector<std::string>> list_dir(const std::string& path);  // names, sorted, without . and ..
 // Removes a tree of ours. Symbolic links are removed, never followed. A missing tree is fine.

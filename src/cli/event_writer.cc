@@ -7,7 +7,6 @@
 
 #include "base/io.h"
 #include "contract/event.h"
-#include "ledger/ledger.h"
 
 namespace cofferdam::cli {
 namespace {
@@ -45,6 +44,7 @@ void EventWriter::finish() {
 }
 
 void EventWriter::run() {
+  std::optional<ledger::Ledger> ledger;  // of this thread
   while (true) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return ending_ || target_ > written_; });
@@ -52,7 +52,7 @@ void EventWriter::run() {
     const bool last = ending_;
     if (target == written_) return;
     lock.unlock();
-    if (!write_to(target)) return;
+    if (!write_to(target, &ledger)) return;
     if (written_ == target) continue;
     if (last) return;  // the rest is in the ledger: `cofferdam log`
     lock.lock();
@@ -62,11 +62,14 @@ void EventWriter::run() {
 
 // False when there is nobody to write to, or nothing to write from: the account is in the ledger all the
 // same.
-bool EventWriter::write_to(std::uint64_t target) {
-  auto ledger = ledger::Ledger::open(ledger_path_);
-  if (!ledger) return true;  // again with the next event, or in finish()
+bool EventWriter::write_to(std::uint64_t target, std::optional<ledger::Ledger>* ledger) {
+  if (!ledger->has_value()) {
+    auto opened = ledger::Ledger::open(ledger_path_);
+    if (!opened) return true;  // again with the next event, or in finish()
+    ledger->emplace(*std::move(opened));
+  }
   while (written_ < target) {
-    auto events = ledger->events_after(attempt_id_, written_, kAtATime);
+    auto events = (*ledger)->events_after(attempt_id_, written_, kAtATime);
     if (!events || events->empty()) return true;
     std::string lines;
     for (const contract::Event& event : *events) {

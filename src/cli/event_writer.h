@@ -5,8 +5,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+
+#include "ledger/ledger.h"
 
 namespace cofferdam::cli {
 
@@ -26,7 +29,7 @@ class EventWriter {
 
  private:
   void run();
-  bool write_to(std::uint64_t target);
+  bool write_to(std::uint64_t target, std::optional<ledger::Ledger>* ledger);
 
   std::string ledger_path_;
   std::string attempt_id_;

@@ -146,8 +146,4 @@ Status check_attempt_id(const std::string& id) {
                     "`cofferdam list` shows them");
 }
 
-std::string attempt_dir(const std::string& state_dir, const std::string& id) {
-  return state_dir + "/attempts/" + id;
-}
-
 }  // namespace cofferdam::cli

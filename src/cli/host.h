@@ -45,6 +45,5 @@ Result<attempt::Host> make_host(const Environment& environment, contract::Config
 
 // Ids become parts of paths: Code::usage for what cannot be one.
 Status check_attempt_id(const std::string& id);
-std::string attempt_dir(const std::string& state_dir, const std::string& id);
 
 }  // namespace cofferdam::cli

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include "attempt/control.h"
+#include "attempt/lock.h"
 #include "cli/host.h"
 #include "cli/record_json.h"
 #include "cli/records.h"
@@ -19,7 +20,7 @@ Result<int> cancel_verb(const CancelOptions& options) {
                                     : std::string("has ended")),
         fmt::format("`cofferdam show {}`", options.id));
   }
-  TRY_VOID(attempt::request_cancel(attempt_dir(found.state_dir, options.id), options.reason));
+  TRY_VOID(attempt::request_cancel(attempt::folder_of(found.state_dir, options.id), options.reason));
   TRY_VOID(print_out(options.json ? cancel_json(options.id)
                                   : fmt::format("cancel of {} requested\n", options.id)));
   return 0;

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "attempt/lock.h"
 #include "base/file.h"
 #include "base/io.h"
 #include "cli/host.h"
@@ -23,7 +24,7 @@ Error discarded(const std::string& id, const contract::ChangeFacts& change) {
 
 Result<std::string> patch_of(const FoundAttempt& found, const contract::ChangeFacts& change) {
   if (!change.commit) return std::string();
-  const std::string folder = attempt_dir(found.state_dir, found.record.attempt.id);
+  const std::string folder = attempt::folder_of(found.state_dir, found.record.attempt.id);
   if (!exists(folder + "/store.git")) return discarded(found.record.attempt.id, change);
   TRY(const handoff::AttemptStore store, handoff::AttemptStore::open(folder + "/store.git"));
   return store.diff(change.base, *change.commit);

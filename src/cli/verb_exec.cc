@@ -1,6 +1,7 @@
 // exec: an invocation in JSON in, its events and its result as JSON lines out. For programs.
 #include <unistd.h>
 
+#include "attempt/lock.h"
 #include "attempt/run.h"
 #include "base/file.h"
 #include "base/io.h"
@@ -48,7 +49,7 @@ Result<int> exec_verb(const ExecOptions& options) {
   TRY(const contract::Invocation invocation, decode_request(options, document));
   config.capture_bodies = config.capture_bodies || options.capture_bodies;
   TRY(const attempt::Host host, make_host(environment, std::move(config)));
-  warn_of_capture(host.config, attempt_dir(host.state_dir, invocation->attempt_id));
+  warn_of_capture(host.config, attempt::folder_of(host.state_dir, invocation->attempt_id));
   attempt::Controls controls;
   if (options.file == "-") {
     controls.cancel_fd = STDIN_FILENO;

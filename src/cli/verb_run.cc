@@ -1,6 +1,7 @@
 // run, plan, ask, review: one invocation built from flags, run to its end.
 #include <unistd.h>
 
+#include "attempt/lock.h"
 #include "attempt/run.h"
 #include "base/io.h"
 #include "cli/host.h"
@@ -41,7 +42,7 @@ Result<int> run_verb(const RunOptions& options) {
   config.capture_bodies = config.capture_bodies || options.capture_bodies;
   TRY(const contract::Invocation invocation, build_request(options, config));
   TRY(const attempt::Host host, make_host(environment, std::move(config)));
-  warn_of_capture(host.config, attempt_dir(host.state_dir, invocation->attempt_id));
+  warn_of_capture(host.config, attempt::folder_of(host.state_dir, invocation->attempt_id));
   Progress progress(STDERR_FILENO, is_rewritable_terminal(STDERR_FILENO));
   attempt::Controls controls;
   controls.on_event = [&progress](const contract::Event& event) { progress.show(event); };

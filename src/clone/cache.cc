@@ -45,14 +45,6 @@ Status lock_waiting(int fd, int kind, const std::string& shown) {
   return {};
 }
 
-// Whether `path` is still what `fd` was opened as.
-bool still_there(int fd, const std::string& path) {
-  struct stat held {};
-  struct stat found {};
-  return ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &found) == 0 && held.st_dev == found.st_dev &&
-         held.st_ino == found.st_ino;
-}
-
 // A folder, and no symbolic link to one.
 bool is_own_folder(const std::string& path) {
   struct stat info {};
@@ -105,7 +97,7 @@ Result<Borrowers> find_borrowers(const std::string& state_dir) {
 std::optional<UniqueFd> lock_unused(const std::string& folder) {
   const std::string path = folder + kUseFile;
   auto lock = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-  if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0 || !still_there(lock->get(), path)) {
+  if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0 || !is_still_at(lock->get(), path)) {
     return std::nullopt;
   }
   return *std::move(lock);
@@ -159,7 +151,7 @@ Result<std::uint64_t> remove_leftovers(const std::string& vault) {
       std::string path = parent;
       path.append("/").append(name);
       auto lock = open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-      if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0 || !still_there(lock->get(), path)) continue;
+      if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0 || !is_still_at(lock->get(), path)) continue;
       TRY_VOID(remove_tree(path));
       ++removed;
     }
@@ -195,7 +187,7 @@ Result<BaseUse> use_base(const std::string& folder) {
     if (!lock) return std::move(lock).error();
     // Waits only for an eviction that is between its lock and its rename.
     TRY_VOID(lock_waiting(lock->get(), LOCK_SH, path));
-    if (still_there(lock->get(), path)) return BaseUse(*std::move(lock));
+    if (is_still_at(lock->get(), path)) return BaseUse(*std::move(lock));
   }
   return make_error(Code::not_found, "no base pack in " + folder);
 }
@@ -207,7 +199,7 @@ Result<BaseNursery> BaseNursery::create(const std::string& parent) {
     if (!lock) continue;
     TRY_VOID(lock_waiting(lock->get(), LOCK_EX, folder.path()));
     // An eviction that came before the lock took it for a leftover.
-    if (still_there(lock->get(), folder.path())) return BaseNursery(*std::move(lock), std::move(folder));
+    if (is_still_at(lock->get(), folder.path())) return BaseNursery(*std::move(lock), std::move(folder));
   }
   return make_error(Code::internal, "new folders in " + parent + " do not last");
 }

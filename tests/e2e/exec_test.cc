@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 
 #include "base/io.h"
@@ -27,6 +28,24 @@ class Exec : public EndToEnd {
         {"deadlines", {{"total_ms", 600000}}}};
     return json.dump(2) + "\n";
   }
+
+  // `exec -` with its whole input, and a standard output that nobody reads.
+  struct Unread {
+    Child child;
+    UniqueFd out;
+  };
+  Unread start_unread(const std::string& input) const {
+    auto in = make_pipe();
+    auto out = make_pipe();
+    if (!in || !out) std::abort();
+    SpawnOptions options = world().cofferdam_options({"exec", "-"});
+    options.fds = {{in->read.get(), 0}, {out->write.get(), 1}};
+    auto child = spawn(options);
+    if (!child) std::abort();
+    in->read.reset();
+    EXPECT_TRUE(write_all(in->write.get(), input));
+    return {*std::move(child), std::move(out->read)};
+  }
 };
 
 TEST_P(Exec, EventsThenOneResult) {
@@ -50,20 +69,10 @@ TEST_P(Exec, EventsThenOneResult) {
 // Far more than the pipe takes: the attempt has its result all the same, and the reader gets every line
 // later.
 TEST_P(Exec, AReaderThatStallsDoesNotStallTheSettlement) {
-  auto in = make_pipe();
-  auto out = make_pipe();
-  ASSERT_TRUE(in && out);
-  SpawnOptions options = world().cofferdam_options({"exec", "-"});
-  options.fds = {{in->read.get(), 0}, {out->write.get(), 1}};
-  auto child = spawn(options);
-  ASSERT_TRUE(child);
-  in->read.reset();
-  out->write.reset();
   constexpr int kLines = 900;  // as many as are shown of a command; a pipe takes a quarter of them
   const std::string script = "i=0; while [ $i -lt " + std::to_string(kLines) +
                              " ]; do i=$((i+1)); echo line $i of the many that nobody reads; done";
-  ASSERT_TRUE(write_all(in->write.get(), invocation("stalled", script)));
-  in->write.reset();
+  Unread exec = start_unread(invocation("stalled", script));
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
   std::optional<contract::ResultRecord> shown;
   while (!shown && std::chrono::steady_clock::now() < end) {
@@ -72,9 +81,9 @@ TEST_P(Exec, AReaderThatStallsDoesNotStallTheSettlement) {
   }
   ASSERT_TRUE(shown) << "it was settled without its reader";
   EXPECT_EQ(shown->outcome, contract::Outcome::completed);
-  auto ended = child->wait(std::chrono::milliseconds(0));
+  auto ended = exec.child.wait(std::chrono::milliseconds(0));
   EXPECT_FALSE(ended) << "the control: it waits for its reader";
-  auto printed = read_to_end(out->read.get(), 64U << 20U);
+  auto printed = read_to_end(exec.out.get(), 64U << 20U);
   ASSERT_TRUE(printed);
   const std::vector<std::string> lines = split(trim(*printed), '\n');
   ASSERT_GT(lines.size(), static_cast<std::size_t>(kLines));
@@ -84,24 +93,15 @@ TEST_P(Exec, AReaderThatStallsDoesNotStallTheSettlement) {
     ASSERT_EQ(event->seq, i + 1);
   }
   EXPECT_TRUE(contract::decode_result(lines.back()));
-  auto status = child->wait(std::chrono::seconds(60));
+  auto status = exec.child.wait(std::chrono::seconds(60));
   ASSERT_TRUE(status);
   EXPECT_EQ(status->code, 0);
 }
 
 TEST_P(Exec, AReaderThatGoesAwayDoesNotEndTheAttempt) {
-  auto in = make_pipe();
-  auto out = make_pipe();
-  ASSERT_TRUE(in && out);
-  SpawnOptions options = world().cofferdam_options({"exec", "-"});
-  options.fds = {{in->read.get(), 0}, {out->write.get(), 1}};
-  auto child = spawn(options);
-  ASSERT_TRUE(child);
-  out->write.reset();
-  out->read.reset();
-  ASSERT_TRUE(write_all(in->write.get(), invocation("alone", "echo made > made.txt")));
-  in->write.reset();
-  ASSERT_TRUE(child->wait(std::chrono::seconds(120)));
+  Unread exec = start_unread(invocation("alone", "echo made > made.txt"));
+  exec.out.reset();
+  ASSERT_TRUE(exec.child.wait(std::chrono::seconds(120)));
   const RunOutcome shown = world().cofferdam({"show", "--json", "alone"});
   ASSERT_TRUE(shown.result);
   EXPECT_EQ(shown.result->outcome, contract::Outcome::completed);

@@ -27,6 +27,12 @@ void EndToEndWorld::TearDown() {
 void EndToEndWorld::expect_clean() const {
   EXPECT_TRUE(processes_with(world_->root()).empty())
       << "a process with the test's folder in its command line is left";
+  // A keeper that outlived its supervisor has nothing in its command line: its record is looked for.
+  auto attempts = list_dir(world_->state() + "/attempts");
+  for (const std::string& id : attempts ? *attempts : std::vector<std::string>{}) {
+    EXPECT_FALSE(exists(world_->state() + "/attempts/" + id + "/keeper"))
+        << id << " was left without a recovery";
+  }
   auto mounts = read_file("/proc/self/mountinfo", 1U << 20U);
   ASSERT_TRUE(mounts);
   EXPECT_EQ(*mounts, mounts_before_) << "mounts are left behind";

@@ -81,7 +81,7 @@ TEST_P(Settle, SecondCauseChangesNothing) {
   EXPECT_EQ(outcome.result->cause.control, "cancel");
 }
 
-// The box, its storage and everything in it end with a supervisor that is killed.
+// The box and everything in it end with a supervisor that is killed.
 TEST_P(Settle, SupervisorKilledEndsTheBox) {
   const std::string tail = random_hex(8);
   // Put together in the box, so that the supervisor's own command line does not hold it.
@@ -97,6 +97,7 @@ TEST_P(Settle, SupervisorKilledEndsTheBox) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!processes_with(marker).empty() && std::chrono::steady_clock::now() < end) ::usleep(20'000);
   EXPECT_TRUE(processes_with(marker).empty());
+  EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0) << "and its storage with the recovery";
 }
 
 TEST_P(Settle, OutputFloodIsALimit) {

@@ -1,0 +1,14 @@
+#include "attempt/box_host.h"
+
+#include <unistd.h>
+
+namespace cofferdam::attempt {
+
+sandbox::BoxHost box_host(const Host& host) {
+  sandbox::BoxHost boxes;
+  boxes.init = host.init;
+  if (::geteuid() == 0) boxes.run_as = UserIds{host.config.box_uid, host.config.box_uid};
+  return boxes;
+}
+
+}  // namespace cofferdam::attempt
