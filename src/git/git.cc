@@ -42,6 +42,8 @@ constexpr std::array kOverrides = {
     // What would change what is written: no reflog for the one ref; packs hold exactly what was counted, in
     // exactly two files.
     "core.logAllRefUpdates=false", "pack.useBitmaps=false", "pack.writeReverseIndex=false",
+    // Another git (the user's own, or ours whose supervisor was killed) holds its locks only for a moment.
+    "core.filesRefLockTimeout=10000", "core.packedRefsTimeout=10000",
     // Our repositories are bare, and always named.
     "safe.bareRepository=all"};
 
@@ -83,6 +85,7 @@ Result<SpawnOptions> prepare(const GitCall& call) {
   };
   options.env.insert(options.env.end(), call.extra_env.begin(), call.extra_env.end());
   options.run_as = call.run_as;
+  options.die_with_parent = !call.outlives_us;
   return options;
 }
 

@@ -26,6 +26,8 @@ struct GitCall {
   std::vector<std::string> extra_env = {};
   std::optional<UserIds> run_as = {};
   CaptureLimits limits = {};
+  // Not killed when we die: for what holds git's lock files only for a moment, and would leave them for ever.
+  bool outlives_us = false;
 };
 
 // Standard output of a git that ended with 0. Otherwise an error with the verb and git's own first line:

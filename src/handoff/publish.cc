@@ -84,7 +84,9 @@ Result<std::string> publish(const AttemptStore& store, const PublishInput& input
   failpoint("objects-sent");
   // Compare-and-swap against "there is none": whoever came first keeps the name.
   const std::string none(input.commit.size(), '0');
-  auto updated = git::run_git(call_on(input, {"update-ref", "--no-deref", ref, input.commit, none}));
+  git::GitCall update = call_on(input, {"update-ref", "--no-deref", ref, input.commit, none});
+  update.outlives_us = true;
+  auto updated = git::run_git(update);
   failpoint("ref-made");
   if (updated) return ref;
   TRY(const bool still_free, check_free(input, ref));  // somebody else was first

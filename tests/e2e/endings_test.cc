@@ -79,7 +79,7 @@ TEST_P(Endings, HostileEndingsSettle) {
       {"double-fork", "(setsid sh -c '(setsid sleep 600 &) ; sleep 600' &); sleep 600"},
       {"stops-itself", "kill -STOP $$; sleep 600"},
       {"stops-all", "kill -STOP -1; kill -STOP $$; sleep 600"},
-      {"fork-bomb", "b() { b | b & }; b; sleep 600"},
+      {"fork-bomb", "b() { b | b & }; b; exec sleep 600"},
   };
   for (const auto& [id, script] : cases) {
     SCOPED_TRACE(id);

@@ -47,7 +47,8 @@ TEST_P(RandomKill, LosesNothing) {
     return;
   }
   const contract::ResultRecord result = expect_closed("victim");
-  EXPECT_TRUE(result.outcome == Outcome::completed || result.outcome == Outcome::lost);
+  EXPECT_TRUE(result.outcome == Outcome::completed || result.outcome == Outcome::lost)
+      << result.cause.control << ": " << result.cause.detail << "; " << result.publication.reason;
   if (result.process.exit_code == 0) {
     EXPECT_NE(diff("victim").find("+made"), std::string::npos) << "the program had ended: its work is there";
   }
