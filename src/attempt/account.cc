@@ -22,7 +22,8 @@ contract::ResultRecord blank_result(const contract::Invocation& invocation) {
   result.backend = contract::backend_name(invocation->backend);
   result.agent = {invocation->agent.name, "", invocation->model};
   result.context = invocation->context;
-  result.change.base = invocation->clone.head;
+  const contract::CloneRequest& clone = invocation->clone;
+  result.change.base = clone.work_tree.has_value() ? clone.work_tree->commit : clone.head;
   result.publication = {"none", "the attempt did not get that far"};
   return result;
 }

@@ -45,7 +45,7 @@ Result<handoff::AttemptStore> collect(const BringHomeInput& in, const std::strin
   // Of a handoff that was broken off there may be half a store.
   if (in.reached != contract::Stage::settled) TRY_VOID(remove_tree(store_path(in)));
   TRY(handoff::AttemptStore store,
-      handoff::AttemptStore::create(store_path(in), in.cloned.identity, in.cloned.pack));
+      handoff::AttemptStore::create(store_path(in), in.cloned.identity, in.cloned.packs));
   failpoint("store-made");
   TRY(handoff::Incoming incoming, store.open_incoming());
   handoff::CollectInput wanted;
@@ -73,7 +73,7 @@ Result<std::string> commit(const BringHomeInput& in, const handoff::AttemptStore
                            const std::string& tree) {
   handoff::CommitInput wanted;
   wanted.tree = tree;
-  wanted.parent = in.cloned.identity.head;
+  wanted.parent = in.cloned.identity.base;
   wanted.author_name = in.host.config.author_name;
   wanted.author_email = in.host.config.author_email;
   wanted.time = now();

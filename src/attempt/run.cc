@@ -222,7 +222,7 @@ class Attempt {
     account_.event(contract::event_type::cloned, {{"head", cloned.identity.head},
                                                   {"tree", cloned.identity.tree},
                                                   {"id", cloned.identity.id},
-                                                  {"bytes", contract::json_count(cloned.pack.bytes)}});
+                                                  {"bytes", contract::json_count(cloned.packs.bytes)}});
     cloned_ = std::move(cloned);
     return {};
   }
@@ -231,7 +231,7 @@ class Attempt {
     const contract::Limits& limits = invocation_->limits;
     TRY(workspace::Storage storage,
         workspace::Storage::create({host_.init, ready_.boxes.run_as, limits.work_bytes, limits.work_inodes,
-                                    cloned_->pack.bytes, host_.config.keep_storage}));
+                                    cloned_->packs.bytes, host_.config.keep_storage}));
     storage_.emplace(std::move(storage));
     failpoint_part("keeper", storage_->keeper().pid);
     // First the record, then the order: a keeper that outlives us can always be found.
@@ -242,8 +242,9 @@ class Attempt {
     (void)storage_->keep().has_value();
     account_.result().storage =
         contract::StorageFacts{"tmpfs", static_cast<std::uint64_t>(host_.config.keep_storage.count())};
-    TRY(UniqueFd pack, open_file(cloned_->pack.pack_path, O_RDONLY));
-    TRY(UniqueFd index, open_file(cloned_->pack.index_path, O_RDONLY));
+    const std::string& base = cloned_->packs.packs.front();
+    TRY(UniqueFd pack, open_file(base, O_RDONLY));
+    TRY(UniqueFd index, open_file(contract::index_of(base), O_RDONLY));
     const std::string branch = host_.config.branch_prefix + "/" + invocation_->attempt_id;
     contract::Profile profile =
         workspace::prepare_profile(invocation_, cloned_->identity, branch, pack.get(), index.get());
@@ -253,7 +254,7 @@ class Attempt {
     if (!output.status.success()) {
       return make_error(
           Code::exhausted,
-          fmt::format("cannot check out {}: {}", cloned_->identity.head, printable(trim(output.err), 500)),
+          fmt::format("cannot check out {}: {}", cloned_->identity.base, printable(trim(output.err), 500)),
           "raise limits.work_bytes or limits.work_inodes if the storage was full");
     }
     TRY_VOID(workspace::check_prepared(output.out, cloned_->identity));

@@ -104,6 +104,8 @@ Result<contract::CloneIdentity> identify(const Source& source, const contract::C
   contract::CloneIdentity identity;
   identity.repository = source.git_dir;
   identity.head = request.head;
+  identity.base = request.head;
+  identity.history = request.history;
   identity.object_format = source.object_format;
   auto tree = parse_id(source, request.head + "^{tree}");
   if (!tree) return incomplete(source, tree.error().what);
@@ -122,10 +124,10 @@ Result<contract::CloneIdentity> identify(const Source& source, const contract::C
 }
 
 // The pack in a base folder; Code::not_found when it is not there in full.
-Result<contract::BasePack> base_pack_in(const std::string& folder) {
-  contract::BasePack pack;
-  pack.objects_dir = folder + "/objects";
-  const std::string packs = pack.objects_dir + "/pack";
+Result<contract::BasePacks> base_packs_in(const std::string& folder) {
+  contract::BasePacks found;
+  found.objects_dir = folder + "/objects";
+  const std::string packs = found.objects_dir + "/pack";
   if (!is_directory(packs)) return make_error(Code::not_found, "no base pack in " + folder);
   TRY(std::vector<std::string> names, list_dir(packs));
   // The folder came into being by one rename, so two files are the two of one pack.
@@ -138,13 +140,13 @@ Result<contract::BasePack> base_pack_in(const std::string& folder) {
     path.append("/").append(name);
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) return sys_error(path, errno);
-    pack.bytes += static_cast<unsigned long long>(info.st_size);
-    (name.ends_with(".pack") ? pack.pack_path : pack.index_path) = path;
+    found.bytes += static_cast<std::uint64_t>(info.st_size);
+    if (name.ends_with(".pack")) found.packs.push_back(path);
   }
-  if (pack.pack_path.empty() || pack.index_path.empty()) {
+  if (found.packs.size() != 1) {
     return make_error(Code::internal, packs + " does not hold a pack and its index", "remove " + folder);
   }
-  return pack;
+  return found;
 }
 
 // Fills the bare repository `store` with exactly what `head` reaches. No fsck: the user's history is what it
@@ -217,7 +219,7 @@ Status take_base(const Source& source, const std::string& head, const std::strin
   for (int tries = 0; tries < kMaxTries; ++tries) {
     auto use = use_base(folder);
     if (use) {
-      TRY(cloned->pack, base_pack_in(folder));
+      TRY(cloned->packs, base_packs_in(folder));
       cloned->use = *std::move(use);
       return {};
     }
@@ -281,7 +283,7 @@ Result<Cloned> find_clone(const contract::CloneIdentity& identity, const std::st
   cloned.identity = identity;
   const std::string folder = repository_folder(vault_dir, identity.repository) + "/base/" + identity.head;
   TRY(cloned.use, use_base(folder));
-  TRY(cloned.pack, base_pack_in(folder));
+  TRY(cloned.packs, base_packs_in(folder));
   return cloned;
 }
 

@@ -31,7 +31,7 @@ Result<std::string> resolve_commit(const Source& source, const std::string& revi
 
 struct Cloned {
   contract::CloneIdentity identity;
-  contract::BasePack pack;
+  contract::BasePacks packs;
   BaseUse use;  // keeps the pack in the vault
 };
 

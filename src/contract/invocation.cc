@@ -105,9 +105,14 @@ class Rules {
             "$.clone.repository", fmt::format("must be an absolute path of at most {} bytes", kMaxPathBytes));
     require(is_object_id(clone.head), "$.clone.head",
             "must be a full object id: 40 or 64 lower-case hexadecimal digits");
-    if (!clone.tree.has_value()) return;
-    require(is_object_id(*clone.tree) && clone.tree->size() == clone.head.size(), "$.clone.tree",
-            "must be a full object id of the same format as the head");
+    const auto same_format = [&](const std::string& id, const char* path) {
+      require(is_object_id(id) && id.size() == clone.head.size(), path,
+              "must be a full object id of the same format as the head");
+    };
+    if (clone.tree.has_value()) same_format(*clone.tree, "$.clone.tree");
+    if (!clone.work_tree.has_value()) return;
+    same_format(clone.work_tree->commit, "$.clone.work_tree.commit");
+    same_format(clone.work_tree->tree, "$.clone.work_tree.tree");
   }
 
   void prompt() {
@@ -264,6 +269,10 @@ bool has_control(std::string_view text) {
 
 const char* backend_name(Backend backend) {
   return backend == Backend::docker ? "docker" : "native";
+}
+
+const char* history_name(History history) {
+  return history == History::none ? "none" : "full";
 }
 
 const char* when_full_name(WhenFull when_full) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "contract/clone.h"
 #include "contract/destination.h"
 #include "contract/phase.h"
 
@@ -33,10 +34,20 @@ struct AgentSpec {
   bool operator==(const AgentSpec&) const = default;
 };
 
+// The caller's uncommitted files as a commit of Cofferdam's own on top of the head, made before the
+// invocation.
+struct WorkTreeBase {
+  std::string commit;  // full object ids
+  std::string tree;
+  bool operator==(const WorkTreeBase&) const = default;
+};
+
 struct CloneRequest {
-  std::string repository;           // absolute path of the work tree or git directory
-  std::string head;                 // full object id of the trusted commit
-  std::optional<std::string> tree;  // if given, must be the head's tree
+  std::string repository;                      // absolute path of the work tree or git directory
+  std::string head;                            // full object id of the trusted commit
+  std::optional<std::string> tree;             // if given, must be the head's tree
+  History history = History::full;             // how much of it the box gets
+  std::optional<WorkTreeBase> work_tree = {};  // none: the attempt works on the head
   bool operator==(const CloneRequest&) const = default;
 };
 

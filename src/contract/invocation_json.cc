@@ -30,11 +30,22 @@ AgentSpec read_agent(ObjectReader in) {
   return out;
 }
 
+std::size_t optional_choice(ObjectReader* in, const char* key, const std::vector<std::string>& names) {
+  if (in->has(key)) return in->choice(key, names);
+  in->maybe_text(key, kAnyText, Absent::allowed);
+  return 0;
+}
+
 CloneRequest read_clone(ObjectReader in) {
   CloneRequest out;
   out.repository = in.text("repository", kAnyText);
   out.head = in.text("head", kAnyText);
   out.tree = in.maybe_text("tree", kAnyText, Absent::allowed);
+  out.history = static_cast<History>(optional_choice(&in, "history", {"full", "none"}));
+  if (auto base = in.maybe_object("work_tree", Absent::allowed)) {
+    out.work_tree = WorkTreeBase{base->text("commit", kAnyText), base->text("tree", kAnyText)};
+    base->finish();
+  }
   in.finish();
   return out;
 }
@@ -146,12 +157,6 @@ Limits read_limits(ObjectReader in) {
   return out;
 }
 
-std::size_t optional_choice(ObjectReader* in, const char* key, const std::vector<std::string>& names) {
-  if (in->has(key)) return in->choice(key, names);
-  in->maybe_text(key, kAnyText, Absent::allowed);
-  return 0;
-}
-
 Json argv_json(const std::vector<std::string>& argv) {
   return Json(argv);
 }
@@ -186,6 +191,11 @@ Json context_json(const std::optional<CapturedContext>& context) {
 template <typename T>
 Json or_null(const std::optional<T>& value) {
   return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+Json work_tree_json(const std::optional<WorkTreeBase>& base) {
+  if (!base.has_value()) return nullptr;
+  return {{"commit", base->commit}, {"tree", base->tree}};
 }
 
 Json deadlines_json(const Deadlines& deadlines) {
@@ -257,7 +267,9 @@ std::string canonical_invocation(const InvocationFields& fields) {
       {"clone",
        {{"repository", fields.clone.repository},
         {"head", fields.clone.head},
-        {"tree", or_null(fields.clone.tree)}}},
+        {"tree", or_null(fields.clone.tree)},
+        {"history", history_name(fields.clone.history)},
+        {"work_tree", work_tree_json(fields.clone.work_tree)}}},
       {"prompt", fields.prompt},
       {"context", context_json(fields.context)},
       {"answer_schema", schema_json(fields.answer_schema)},

@@ -37,6 +37,7 @@ bool is_remark(Stage from, std::string_view type) {
   // What the agent's stream and the gateway still held when the box was gone is read before `settled`.
   if (type == event_type::agent || type == event_type::answered)
     return between(from, Stage::started, Stage::box_gone);
+  if (type == event_type::checkpointed) return between(from, Stage::started, Stage::process_ended);
   if (type == event_type::egress) return between(from, Stage::gateway_ready, Stage::box_gone);
   if (type == event_type::cancel_requested || type == event_type::recovered)
     return from != Stage::none && from != Stage::finished;

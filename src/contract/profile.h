@@ -37,6 +37,8 @@ struct Profile {
   Access work = Access::none;      // at /workspace
   Access metadata = Access::none;  // at /workspace/.git
   Access output = Access::none;    // at /out: the snapshot's objects, the collected pack
+  // At /upper, never writable: what the agent wrote above the cached tree, if the storage has such a layer.
+  Access upper = Access::none;
   // A read-only folder of the agent's own files at /opt/agent; empty: none.
   std::string agent_dir;
   std::vector<HomeFile> home_files;

@@ -55,8 +55,12 @@ struct OutputFacts {
 
 // Where the work lies while the attempt runs, and what it survives.
 struct StorageFacts {
-  std::string kind;           // "tmpfs"
+  std::string kind;           // "tmpfs", "image", "slot"
   std::uint64_t kept_ms = 0;  // how long it is kept for a recovery once the supervisor has gone
+  // How the work tree came into it: "overlay" over a cached tree, the cached tree itself ("read-only"), or a
+  // full "checkout", with the reason when it was not what had been planned.
+  std::string tree = {};
+  std::string tree_reason = {};
 };
 
 // An attempt whose supervisor went away was closed by somebody else.
@@ -76,15 +80,26 @@ struct Finding {
   std::string action;  // "reported", "dropped", "refused"
 };
 
+// One commit of ours that holds what the agent had made so far.
+struct ChangeCommit {
+  std::string commit;
+  std::string tree;
+  Timestamp at;
+  std::string by;  // "command", "agent" (a natural step of it), "end"
+};
+
 struct ChangeFacts {
-  std::string base;  // the trusted head
+  std::string base;  // the trusted head, or our commit of the caller's uncommitted files on top of it
   std::optional<std::string> commit;
   std::optional<std::string> tree;
   std::optional<std::string> ref;  // null unless published
   std::vector<ChangedFile> files;  // at most 10 000; `file_count` has the true number
   std::uint64_t file_count = 0;
   std::vector<Finding> findings;
+  std::uint64_t more_findings = 0;  // beyond these
   std::uint64_t ignored_files = 0;
+  std::vector<std::string> ignored = {};   // the first of them, at most kMaxIgnoredListed
+  std::vector<ChangeCommit> commits = {};  // in order, the last one is `commit`; at most kMaxCommits
 };
 
 struct Usage {
@@ -170,6 +185,7 @@ struct ResultRecord {
   std::string vendor_upstream;            // where the gateway sent requests; empty without egress
   std::vector<std::string> vendor_tools;  // server-side tools that the user had opted in to
   std::optional<CloneIdentity> clone;
+  std::optional<SourceFacts> source;
   std::optional<CapturedContext> context;
   Timestamp created_at;
   std::string chain_head;  // of the ledger's hash chain, the result itself not included

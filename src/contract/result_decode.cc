@@ -92,6 +92,8 @@ StorageFacts read_storage(ObjectReader in) {
   StorageFacts out;
   out.kind = in.text("kind", kName);
   out.kept_ms = count(&in, "kept_ms");
+  out.tree = in.maybe_text("tree", kName, Absent::allowed).value_or("");
+  if (in.has("tree_reason")) out.tree_reason = in.text("tree_reason", kLine);
   in.finish();
   return out;
 }
@@ -127,6 +129,20 @@ std::vector<Finding> read_findings(ObjectReader* in) {
   return out;
 }
 
+std::vector<ChangeCommit> read_commits(ObjectReader* in) {
+  std::vector<ChangeCommit> out;
+  for (ObjectReader& commit : in->objects("commits", 0, kMaxCommits)) {
+    ChangeCommit one;
+    one.commit = checked(&commit, "commit", is_object_id, "is not a full object id");
+    one.tree = checked(&commit, "tree", is_object_id, "is not a full object id");
+    one.at = commit.timestamp("at");
+    one.by = chosen(&commit, "by", {"command", "agent", "end"});
+    commit.finish();
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 ChangeFacts read_change(ObjectReader in) {
   ChangeFacts out;
   out.base = object_id(&in, "base").value_or("");
@@ -136,7 +152,10 @@ ChangeFacts read_change(ObjectReader in) {
   out.files = read_files(&in);
   out.file_count = count(&in, "file_count");
   out.findings = read_findings(&in);
+  if (in.has("more_findings")) out.more_findings = count(&in, "more_findings");
   out.ignored_files = count(&in, "ignored_files");
+  if (in.has("ignored")) out.ignored = in.texts("ignored", 0, kMaxIgnoredListed, kPath);
+  if (in.has("commits")) out.commits = read_commits(&in);
   in.finish();
   return out;
 }
@@ -227,9 +246,26 @@ CloneIdentity read_clone(ObjectReader in) {
   CloneIdentity out;
   out.repository = in.text("repository", kPath);
   out.head = checked(&in, "head", is_object_id, "is not a full object id");
+  out.base = in.has("base") ? checked(&in, "base", is_object_id, "is not a full object id") : out.head;
   out.tree = checked(&in, "tree", is_object_id, "is not a full object id");
+  if (in.has("history")) {
+    out.history = chosen(&in, "history", {"full", "none"}) == "none" ? History::none : History::full;
+  }
   out.object_format = chosen(&in, "object_format", {"sha1", "sha256"});
   out.id = checked(&in, "id", is_sha256, "is not a SHA-256");
+  in.finish();
+  return out;
+}
+
+SourceFacts read_source(ObjectReader in) {
+  SourceFacts out;
+  out.kind = chosen(&in, "kind", {"work-tree", "linked-work-tree", "submodule", "bare"});
+  out.shallow = in.boolean("shallow");
+  out.partial = in.boolean("partial");
+  out.dirty_files = count(&in, "dirty_files");
+  out.untracked_files = count(&in, "untracked_files");
+  out.submodules = count(&in, "submodules");
+  out.lfs_files = count(&in, "lfs_files");
   in.finish();
   return out;
 }
@@ -247,6 +283,9 @@ CapturedContext read_context(ObjectReader in) {
   in.finish();
   return out;
 }
+
+// Records of earlier programs lack keys that were added since, and stay readable: `in.has()` and
+// Absent::allowed.
 
 // Keys that callers may rely on and that this version gives one value only.
 void read_reserved(ObjectReader* in) {
@@ -301,6 +340,7 @@ Result<ResultRecord> decode_result(std::string_view json) {
   out.vendor_tools = in.texts("vendor_tools", 0, 64, {1, 64});
   out.vendor_upstream = in.maybe_text("vendor_upstream", {1, kMaxLineBytes}, Absent::only_null).value_or("");
   if (auto clone = in.maybe_object("clone", Absent::only_null)) out.clone = read_clone(*clone);
+  if (auto source = in.maybe_object("source", Absent::allowed)) out.source = read_source(*source);
   if (auto context = in.maybe_object("context", Absent::only_null)) out.context = read_context(*context);
   in.finish();
   if (fault.failed()) return fault.error();

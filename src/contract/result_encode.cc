@@ -59,6 +59,26 @@ class BoundedList {
   bool full_ = false;
 };
 
+Json commits_json(const std::vector<ChangeCommit>& commits) {
+  Json out = Json::array();
+  for (const ChangeCommit& one : commits) {
+    if (out.size() == kMaxCommits) break;
+    out.push_back({{"commit", name_json(one.commit)},
+                   {"tree", name_json(one.tree)},
+                   {"at", to_rfc3339(one.at)},
+                   {"by", name_json(one.by)}});
+  }
+  return out;
+}
+
+Json ignored_json(const std::vector<std::string>& ignored) {
+  Json out = Json::array();
+  for (const std::string& path : ignored) {
+    if (out.size() < kMaxIgnoredListed) out.push_back(json_text(path, kMaxChangedPathBytes));
+  }
+  return out;
+}
+
 Json change_json(const ChangeFacts& change) {
   BoundedList files;
   for (const ChangedFile& file : change.files) {
@@ -73,13 +93,16 @@ Json change_json(const ChangeFacts& change) {
                   {"action", name_json(finding.action)}});
   }
   return {{"base", text_or_null(change.base, kMaxNameBytes)},
+          {"commits", commits_json(change.commits)},
           {"commit", id_or_null(change.commit)},
           {"tree", id_or_null(change.tree)},
           {"ref", change.ref.has_value() ? line_json(*change.ref) : Json(nullptr)},
           {"files", files.take()},
           {"file_count", json_count(change.file_count)},
           {"findings", findings.take()},
-          {"ignored_files", json_count(change.ignored_files)}};
+          {"more_findings", json_count(change.more_findings)},
+          {"ignored_files", json_count(change.ignored_files)},
+          {"ignored", ignored_json(change.ignored)}};
 }
 
 // Agents report such numbers: only a sane one is a cost.
@@ -136,9 +159,22 @@ Json clone_json(const std::optional<CloneIdentity>& clone) {
   if (!clone.has_value()) return nullptr;
   return {{"repository", json_text(clone->repository, kMaxChangedPathBytes)},
           {"head", name_json(clone->head)},
+          {"base", name_json(clone->base)},
           {"tree", name_json(clone->tree)},
+          {"history", history_name(clone->history)},
           {"object_format", name_json(clone->object_format)},
           {"id", name_json(clone->id)}};
+}
+
+Json source_json(const std::optional<SourceFacts>& source) {
+  if (!source.has_value()) return nullptr;
+  return {{"kind", name_json(source->kind)},
+          {"shallow", source->shallow},
+          {"partial", source->partial},
+          {"dirty_files", json_count(source->dirty_files)},
+          {"untracked_files", json_count(source->untracked_files)},
+          {"submodules", json_count(source->submodules)},
+          {"lfs_files", json_count(source->lfs_files)}};
 }
 
 Json context_json(const std::optional<CapturedContext>& context) {
@@ -175,7 +211,10 @@ Json output_json(const OutputFacts& output) {
 
 Json storage_json(const std::optional<StorageFacts>& storage) {
   if (!storage.has_value()) return nullptr;
-  return {{"kind", name_json(storage->kind)}, {"kept_ms", json_count(storage->kept_ms)}};
+  return {{"kind", name_json(storage->kind)},
+          {"kept_ms", json_count(storage->kept_ms)},
+          {"tree", text_or_null(storage->tree, kMaxNameBytes)},
+          {"tree_reason", line_json(storage->tree_reason)}};
 }
 
 Json recovery_json(const std::optional<RecoveryFacts>& recovery) {
@@ -227,6 +266,7 @@ std::string encode_result(const ResultRecord& result) {
       {"backend", name_json(result.backend)},
       {"vendor_upstream", text_or_null(result.vendor_upstream, kMaxLineBytes)},
       {"clone", clone_json(result.clone)},
+      {"source", source_json(result.source)},
       {"context", context_json(result.context)},
       {"instructions", none},
       {"created_at", to_rfc3339(result.created_at)},

@@ -16,6 +16,8 @@ inline constexpr std::size_t kMaxChangedPathBytes = 16U << 10U;
 inline constexpr std::size_t kMaxListed = 10'000;  // files, findings
 // An agent chooses its paths: escaped, 10 000 long ones could make a result that nobody can read.
 inline constexpr std::size_t kMaxListedBytes = 4U << 20U;
+inline constexpr std::size_t kMaxIgnoredListed = 200;
+inline constexpr std::size_t kMaxCommits = 1000;
 inline constexpr std::size_t kMaxControls = 256;
 inline constexpr std::size_t kMaxLeft = 64;
 inline constexpr double kMaxCostUsd = 1e9;

@@ -94,7 +94,7 @@ Status require_ids(std::initializer_list<const std::string*> ids) {
 }  // namespace
 
 Result<AttemptStore> AttemptStore::create(const std::string& path, const contract::CloneIdentity& identity,
-                                          const contract::BasePack& base) {
+                                          const contract::BasePacks& base) {
   TRY_VOID(git::create_bare(path, identity.object_format));
   // One line, one folder: a newline in it would name another (gitrepository-layout(5)).
   if (base.objects_dir.find('\n') != std::string::npos || !starts_with(base.objects_dir, "/")) {

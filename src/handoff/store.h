@@ -33,7 +33,7 @@ class AttemptStore {
  public:
   // In the new folder `path` ("attempts/<id>/store.git"); Code::conflict when it exists.
   static Result<AttemptStore> create(const std::string& path, const contract::CloneIdentity& identity,
-                                     const contract::BasePack& base);
+                                     const contract::BasePacks& base);
   // A store that create() made earlier; Code::not_found otherwise.
   static Result<AttemptStore> open(const std::string& path);
 

@@ -44,7 +44,7 @@ contract::Profile prepare_profile(const contract::Invocation& invocation,
                                   int pack_fd, int index_fd) {
   contract::Profile profile;
   profile.kind = "prepare";
-  profile.argv = {"/bin/sh", "-c", kScript, "prepare", clone.object_format, clone.head, branch};
+  profile.argv = {"/bin/sh", "-c", kScript, "prepare", clone.object_format, clone.base, branch};
   profile.env = {"PATH=/usr/bin:/bin",
                  "HOME=/home/agent",
                  "LC_ALL=C",
@@ -67,7 +67,7 @@ contract::Profile prepare_profile(const contract::Invocation& invocation,
 
 Status check_prepared(std::string_view output, const contract::CloneIdentity& clone) {
   if (trim(output) == clone.tree) return {};
-  return make_error(Code::protocol, "the prepared work tree is not the tree of " + clone.head);
+  return make_error(Code::protocol, "the prepared work tree is not the tree of " + clone.base);
 }
 
 }  // namespace cofferdam::workspace

@@ -134,6 +134,7 @@ TEST(PlanText, Prepare) {
   ASSERT_TRUE(invocation) << invocation.error().line();
   contract::CloneIdentity clone;
   clone.head = std::string(40, 'a');
+  clone.base = clone.head;
   clone.object_format = "sha1";
   expect_plan("prepare", workspace::prepare_profile(*invocation, clone, "cofferdam/golden", 30, 31));
 }

@@ -35,6 +35,8 @@ export type Event = {
     | "agent"
     /** One request at the gateway, allowed or denied. */
     | "egress"
+    /** A commit of what the agent has made so far is in the attempt's own store. */
+    | "checkpointed"
     /** Somebody asked for the end of the attempt. */
     | "cancel-requested"
     /** The agent's final answer has been read. */
@@ -93,6 +95,17 @@ export type Invocation = {
     head: string;
     /** If given, must be the tree of the head. */
     tree?: string | null;
+    /**
+     * How much of the history the box gets: all that the head reaches, or the one commit. null is the
+     * default.
+     * @default "full"
+     */
+    history?: "full" | "none" | null;
+    /** The caller's uncommitted files, as Cofferdam's own commit on top of the head. */
+    work_tree?: {
+      commit: string;
+      tree: string;
+    } | null;
   };
   /** May be empty only for the agent "command". */
   prompt: string;
@@ -289,8 +302,9 @@ export type PlanAnswer = {
 };
 
 /**
- * cofferdam.result/1: The terminal record of one attempt, written once. Every key is always there; null says
- * that there is no value. Counts are at most 2^53-1. Texts hold no NUL.
+ * cofferdam.result/1: The terminal record of one attempt, written once. Every key is always there, but
+ * records of earlier programs lack those that are not required; null says that there is no value. Counts are
+ * at most 2^53-1. Texts hold no NUL.
  */
 export type Result = {
   schema: "cofferdam.result/1";
@@ -346,8 +360,16 @@ export type Result = {
    * kept, and neither its keeper nor the machine.
    */
   storage: {
+    /**
+     * tmpfs (memory), image (a file system of its own on the host's disk) or slot (one that was prepared
+     * once).
+     */
     kind: string;
     kept_ms: number;
+    /** How the work tree came into it: overlay, read-only or checkout. */
+    tree?: string | null;
+    /** Why it was not what had been planned; empty when it was. */
+    tree_reason?: string;
   } | null;
   /** The supervisor had gone, and somebody else closed the account. */
   recovery: {
@@ -360,7 +382,7 @@ export type Result = {
   /** Printable. Written by the agent. */
   summary: string;
   change: {
-    /** The trusted head. */
+    /** The trusted head, or Cofferdam's own commit of the caller's uncommitted files on top of it. */
     base: string | null;
     commit: string | null;
     tree: string | null;
@@ -380,6 +402,19 @@ export type Result = {
       action: "reported" | "dropped" | "refused";
     }>;
     ignored_files: number;
+    /** Beyond those that are listed. */
+    more_findings?: number;
+    /** The first of the ignored files, which are not carried. */
+    ignored?: string[];
+    /**
+     * Of Cofferdam's own, in order: checkpoints, then what was there at the end. The last one is `commit`.
+     */
+    commits?: Array<{
+      commit: string;
+      tree: string;
+      at: string;
+      by: "command" | "agent" | "end";
+    }>;
   };
   /** Reserved. */
   checks: unknown[];
@@ -462,6 +497,23 @@ export type Result = {
     object_format: "sha1" | "sha256";
     /** Over repository, head and tree. */
     id: string;
+    /** What the attempt worked on: the head, or Cofferdam's own commit on top of it. */
+    base?: string;
+    history?: "full" | "none";
+  } | null;
+  /** What the repository was like. Nothing decides by it. */
+  source?: {
+    kind: "work-tree" | "linked-work-tree" | "submodule" | "bare";
+    shallow: boolean;
+    partial: boolean;
+    /** Tracked files that differ from the head. */
+    dirty_files: number;
+    /** Not ignored. */
+    untracked_files: number;
+    /** Preserved, never entered. */
+    submodules: number;
+    /** Pointers stay pointers. */
+    lfs_files: number;
   } | null;
   context: {
     name: string;

@@ -77,7 +77,7 @@ class Cache : public ::testing::Test {
     return must(clone_head(source_, request, state() + "/vault"));
   }
   static std::string folder_of(const cofferdam::clone::Cloned& cloned) {
-    const std::string& objects = cloned.pack.objects_dir;
+    const std::string& objects = cloned.packs.objects_dir;
     return objects.substr(0, objects.rfind('/'));
   }
   std::vector<std::string> evict(const CacheBounds& bounds) const {
@@ -110,7 +110,7 @@ TEST_F(Cache, ListsWhatIsThere) {
   for (const BaseEntry& one : entries) {
     EXPECT_EQ(one.repository, source_.git_dir);
     EXPECT_EQ(one.in_use, one.head == heads_[0]);
-    EXPECT_GT(one.bytes, held.pack.bytes / 2);
+    EXPECT_GT(one.bytes, held.packs.bytes / 2);
     EXPECT_TRUE(is_directory(state() + "/vault/" + one.key + "/objects/pack"));
     EXPECT_GT(one.last_use_ns, 0);
   }
@@ -126,7 +126,7 @@ TEST_F(Cache, EvictsTheOneThatWasNotUsedForTheLongestTime) {
   EXPECT_EQ(evict({0}), heads({2, 0}));
   EXPECT_EQ(lab_.sh(state() + "/vault", "ls -A */base"), "");
   // What has gone is made again.
-  EXPECT_TRUE(exists(clone(1).pack.pack_path));
+  EXPECT_TRUE(exists(clone(1).packs.packs[0]));
 }
 
 TEST_F(Cache, KeepsWhatAProcessUses) {
@@ -134,7 +134,7 @@ TEST_F(Cache, KeepsWhatAProcessUses) {
     const cofferdam::clone::Cloned first = clone(0);
     const cofferdam::clone::Cloned second = clone(0);
     EXPECT_TRUE(evict({0}).empty());
-    EXPECT_TRUE(exists(first.pack.pack_path));
+    EXPECT_TRUE(exists(first.packs.packs[0]));
   }
   EXPECT_EQ(evict({0}), heads({0})) << "the control: it has ended";
 }
@@ -150,7 +150,7 @@ TEST_F(Cache, KeepsWhatAStoreBorrows) {
     const cofferdam::clone::Cloned cloned = clone(0);
     must(cofferdam::make_dirs(state() + "/attempts/kept"));
     must(cofferdam::handoff::AttemptStore::create(state() + "/attempts/kept/store.git", cloned.identity,
-                                                  cloned.pack));
+                                                  cloned.packs));
   }
   EXPECT_TRUE(evict({0}).empty());
   EXPECT_EQ(must(list_bases(state())).front().borrowers, std::vector<std::string>{"kept"});
@@ -208,7 +208,8 @@ TEST_F(Cache, ManyUsersAndEvictionsAtOnce) {
       for (int round = 0; round < 8 && problem.empty(); ++round) {
         auto cloned = clone_head(source_, request, state() + "/vault");
         if (!cloned) problem = cloned.error().line();
-        if (cloned && !(exists(cloned->pack.pack_path) && exists(cloned->pack.index_path))) problem = "gone";
+        const std::string pack = cloned ? cloned->packs.packs[0] : std::string();
+        if (cloned && !(exists(pack) && exists(cofferdam::contract::index_of(pack)))) problem = "gone";
       }
     });
   }

@@ -40,7 +40,7 @@ TEST(Invocation, CanonicalFormHoldsEverything) {
       built->canonical(),
       R"({"agent":{"argv":[],"name":"claude","version":null},"answer_schema":null,"attempt_id":"a-1","backend":"native","clone":{"head":")" +
           kHead +
-          R"(","repository":"/srv/project","tree":null},"commands":[],"context":null,)"
+          R"(","history":"full","repository":"/srv/project","tree":null,"work_tree":null},"commands":[],"context":null,)"
           R"("deadlines":{"first_output_ms":null,"grace_ms":5000,"idle_ms":null,"total_ms":1800000},)"
           R"("destinations":[],"egress":"anthropic","image":null,)"
           R"("limits":{"cost_usd_micros":0,"events":100000,"line_bytes":33554432,"max_tokens":64000,)"

@@ -22,8 +22,19 @@ ResultRecord example() {
   out.settlement = {Timestamp{4}, true, 12};
   out.answer = "42";
   out.summary = "did it";
-  out.change = {
-      std::string(40, 'a'), std::string(40, 'b'), std::string(40, 'c'), "refs/heads/x", {}, 1, {}, 3};
+  out.change = {std::string(40, 'a'),
+                std::string(40, 'b'),
+                std::string(40, 'c'),
+                "refs/heads/x",
+                {},
+                1,
+                {},
+                2,
+                3,
+                {"a.o"}};
+  out.change.commits = {{std::string(40, 'b'), std::string(40, 'c'), {1000}, "end"}};
+  out.storage = StorageFacts{"image", 5, "checkout", "the overlay cannot remove a folder"};
+  out.source = SourceFacts{"submodule", true, false, 1, 2, 3, 4};
   out.change.files = {{"a/b", "added"}};
   out.change.findings = {{"nested-git", "x/.git", "dropped"}};
   out.usage = {1, 2, 3, 0.25, 0.5};
@@ -33,8 +44,9 @@ ResultRecord example() {
   out.publication = {"none", "the attempt is not completed"};
   out.agent = {"claude", "2.0.0", "m"};
   out.vendor_upstream = "https://vendor.example";
-  out.clone =
-      CloneIdentity{"/r/.git", std::string(40, 'a'), std::string(40, 'b'), "sha1", std::string(64, '2')};
+  out.clone = CloneIdentity{
+      "/r/.git", std::string(40, 'a'), std::string(40, 'd'), std::string(40, 'b'), History::none,
+      "sha1",    std::string(64, '2')};
   out.context = CapturedContext{"n", 1, std::string(64, '3')};
   out.chain_head = std::string(64, '4');
   return out;
@@ -53,6 +65,10 @@ TEST(Result, GoesThereAndBack) {
   EXPECT_EQ(decoded->usage.cost_usd, 0.25);
   EXPECT_EQ(decoded->usage.agent_cost_usd, 0.5);
   EXPECT_TRUE(*decoded->clone == *example().clone);
+  EXPECT_TRUE(*decoded->source == *example().source);
+  EXPECT_EQ(decoded->storage->tree, "checkout");
+  EXPECT_EQ(decoded->change.commits.at(0).by, "end");
+  EXPECT_EQ(decoded->change.ignored, std::vector<std::string>{"a.o"});
   EXPECT_TRUE(*decoded->context == *example().context);
 }
 

@@ -124,7 +124,8 @@ TEST(CloneHead, PackHoldsExactlyWhatTheHeadReaches) {
     auto cloned = must(clone_head(source, request, lab.at("vault")));
     const std::string reached =
         lab.sh(lab.at("source"), "git rev-list --objects --no-object-names HEAD | sort");
-    EXPECT_EQ(lab.sh(lab.at("."), "git show-index < " + cloned.pack.index_path + " | cut -d' ' -f2 | sort"),
+    EXPECT_EQ(lab.sh(lab.at("."), "git show-index < " + cofferdam::contract::index_of(cloned.packs.packs[0]) +
+                                      " | cut -d' ' -f2 | sort"),
               reached);
     EXPECT_EQ(cloned.identity.head, request.head);
     EXPECT_EQ(cloned.identity.tree, *request.tree);
@@ -132,15 +133,15 @@ TEST(CloneHead, PackHoldsExactlyWhatTheHeadReaches) {
     const std::string zero(1, '\0');
     EXPECT_EQ(cloned.identity.id,
               cofferdam::sha256_hex(cloned.identity.repository + zero + request.head + zero + *request.tree));
-    EXPECT_EQ(cloned.pack.objects_dir, lab.at("vault/") +
-                                           cofferdam::sha256_hex(cloned.identity.repository).substr(0, 16) +
-                                           "/base/" + request.head + "/objects");
+    EXPECT_EQ(cloned.packs.objects_dir, lab.at("vault/") +
+                                            cofferdam::sha256_hex(cloned.identity.repository).substr(0, 16) +
+                                            "/base/" + request.head + "/objects");
     // A box of another user reads it through its mount, whatever our umask is.
-    EXPECT_EQ(lab.sh(cloned.pack.objects_dir, "stat -c %a . pack pack/* | sort -u"), "444\n755");
+    EXPECT_EQ(lab.sh(cloned.packs.objects_dir, "stat -c %a . pack pack/* | sort -u"), "444\n755");
     // Found again, not made again.
-    const std::string stamp = lab.sh(lab.at("."), "stat -c '%i %y %z' " + cloned.pack.pack_path);
-    EXPECT_EQ(must(clone_head(source, request, lab.at("vault"))).pack.pack_path, cloned.pack.pack_path);
-    EXPECT_EQ(lab.sh(lab.at("."), "stat -c '%i %y %z' " + cloned.pack.pack_path), stamp);
+    const std::string stamp = lab.sh(lab.at("."), "stat -c '%i %y %z' " + cloned.packs.packs[0]);
+    EXPECT_EQ(must(clone_head(source, request, lab.at("vault"))).packs.packs[0], cloned.packs.packs[0]);
+    EXPECT_EQ(lab.sh(lab.at("."), "stat -c '%i %y %z' " + cloned.packs.packs[0]), stamp);
   }
   ::umask(umask_before);
 }
@@ -156,7 +157,7 @@ TEST(CloneHead, ManyAtOnceAllSucceedAndLeaveOnePack) {
     for (std::string& path : paths) {
       threads.emplace_back([&] {
         auto cloned = clone_head(source, request, lab.at("vault"));
-        path = cloned ? cloned->pack.pack_path : cloned.error().line();
+        path = cloned ? cloned->packs.packs[0] : cloned.error().line();
       });
     }
     for (std::thread& thread : threads) thread.join();

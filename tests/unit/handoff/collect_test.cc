@@ -196,16 +196,17 @@ TEST(AttemptStore, RefusesFilesThatAreNoPairAndLeavesNothing) {
   EXPECT_FALSE(store.adopt(std::move(incoming)));  // empty
   EXPECT_FALSE(cofferdam::exists(folder));
   incoming = must(store.open_incoming());
-  const std::string pack = lab.cloned.pack.pack_path;
+  const std::string pack = lab.cloned.packs.packs[0];
   lab.sh(lab.at("."), "cp " + pack + " " + incoming.folder.path() + "/pack; cp " + pack + " " +
                           incoming.folder.path() + "/index");
   EXPECT_FALSE(store.adopt(std::move(incoming)));
   EXPECT_EQ(lab.sh(store.path(), "ls objects/pack"), "");
   incoming = must(store.open_incoming());
   lab.sh(lab.at("."), "cp " + pack + " " + incoming.folder.path() + "/pack; cp " +
-                          lab.cloned.pack.index_path + " " + incoming.folder.path() + "/index");
+                          cofferdam::contract::index_of(lab.cloned.packs.packs[0]) + " " +
+                          incoming.folder.path() + "/index");
   EXPECT_TRUE(store.adopt(std::move(incoming)));  // the control
-  auto again = cofferdam::handoff::AttemptStore::create(store.path(), lab.cloned.identity, lab.cloned.pack);
+  auto again = cofferdam::handoff::AttemptStore::create(store.path(), lab.cloned.identity, lab.cloned.packs);
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, Code::conflict);
   EXPECT_TRUE(cofferdam::handoff::AttemptStore::open(store.path()));

@@ -64,7 +64,7 @@ void Lab::prepare() {
   must(cofferdam::git::create_bare(at("metadata"), cloned.identity.object_format));
   const std::string tree = cloned.identity.tree;
   sh(dir_.path(),
-     "cp " + cloned.pack.objects_dir +
+     "cp " + cloned.packs.objects_dir +
          "/pack/* metadata/objects/pack/; mkdir work out scratch\n"
          "GIT_DIR=metadata GIT_INDEX_FILE=index0 git read-tree " +
          tree +
@@ -125,7 +125,7 @@ cofferdam::Result<cofferdam::handoff::Collected> Lab::collect(const AttemptStore
 
 AttemptStore Lab::make_store(const std::string& name) const {
   must(cofferdam::make_dirs(at("attempts")));
-  return must(AttemptStore::create(at("attempts/" + name), cloned.identity, cloned.pack));
+  return must(AttemptStore::create(at("attempts/" + name), cloned.identity, cloned.packs));
 }
 
 std::string Lab::commit_work(const AttemptStore& store) const {
