@@ -2,9 +2,10 @@
 // and sorted by bytes, so that comm(1) can do the set arithmetic. git never stands on the left of a pipe: its
 // failure must end the script.
 //
-// Where the work tree is an overlay over the cached tree, only what lies in its upper layer can have changed. The
-// names come from there, everything else from the work tree itself; the index holds the entries of the folders
-// concerned, and the new tree is the base tree with the changes put in. What it costs follows from the change.
+// Where the work tree is an overlay over the cached tree, only what lies in its upper layer can have changed.
+// The names come from there, everything else from the work tree itself; the index holds the entries of the
+// folders concerned, and the new tree is the base tree with the changes put in. What it costs follows from
+// the change.
 #pragma once
 
 namespace cofferdam::handoff {
