@@ -1,20 +1,15 @@
 #include "attempt/bring_home.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <optional>
 
+#include "attempt/take_work.h"
 #include "base/failpoint.h"
-#include "base/file.h"
 #include "base/text.h"
-#include "handoff/collect.h"
 #include "handoff/judge.h"
-#include "handoff/keep.h"
 #include "handoff/message.h"
 #include "handoff/publish.h"
-#include "handoff/snapshot.h"
 
 namespace cofferdam::attempt {
 namespace {
@@ -24,32 +19,14 @@ using contract::Outcome;
 
 constexpr std::size_t kMaxFilesListed = 10'000;
 
-Error box_failed(const std::string& kind, const sandbox::BoxOutput& output) {
-  return make_error(Code::internal, fmt::format("the {} box ended with {}: {}", kind,
-                                                output.status.describe(), printable(trim(output.err), 500)));
-}
-
 bool has_upper_layer(const BringHomeInput& in) {
   const auto& storage = in.account.result().storage;
   return storage.has_value() && storage->tree == "overlay";
 }
 
-Result<handoff::Snapshot> take_snapshot(const BringHomeInput& in) {
-  handoff::SnapshotInput wanted;
-  wanted.base_tree = in.cloned.identity.tree;
-  wanted.overlay = has_upper_layer(in);
-  wanted.work_bytes = in.invocation->limits.work_bytes;
-  wanted.work_inodes = in.invocation->limits.work_inodes;
-  TRY(sandbox::BoxOutput output, sandbox::run_box(in.boxes, in.storage, handoff::snapshot_profile(wanted),
-                                                  handoff::kMaxSnapshotRecord, in.interrupt));
-  auto snapshot = handoff::decode_snapshot(output.out);
-  if (!snapshot && snapshot.error().code == Code::protocol && !output.status.success())
-    return box_failed("snapshot", output);
-  return snapshot;
-}
-
-std::string store_path(const BringHomeInput& in) {
-  return in.attempt_dir + "/store.git";
+WorkSource work_of(const BringHomeInput& in) {
+  return {in.host,    in.invocation,  in.cloned,           in.boxes,
+          in.storage, in.attempt_dir, has_upper_layer(in), in.interrupt};
 }
 
 // What is refused is in the commit and in our store, and does not get out of there by itself.
@@ -67,49 +44,35 @@ void judge(const BringHomeInput& in, const handoff::Collected& collected) {
       now());
 }
 
-// Verifies the pack in a box of its own and takes it into the attempt's store.
+// Takes the change into the store, and into the account.
 Result<handoff::AttemptStore> collect(const BringHomeInput& in, const std::string& tree) {
-  // Of a handoff that was broken off there may be half a store.
-  if (in.reached != contract::Stage::settled) TRY_VOID(remove_tree(store_path(in)));
-  TRY(handoff::AttemptStore store,
-      handoff::AttemptStore::create(store_path(in), in.cloned.identity, in.cloned.packs));
-  failpoint("store-made");
-  TRY(handoff::Incoming incoming, store.open_incoming());
-  handoff::CollectInput wanted;
-  wanted.base_tree = in.cloned.identity.tree;
-  wanted.tree = tree;
-  wanted.work_bytes = in.invocation->limits.work_bytes;
-  wanted.work_inodes = in.invocation->limits.work_inodes;
-  wanted.pack_fd = incoming.pack.get();
-  wanted.index_fd = incoming.index.get();
-  TRY(sandbox::BoxOutput output, sandbox::run_box(in.boxes, in.storage, handoff::collect_profile(wanted),
-                                                  handoff::kMaxCollectRecord, in.interrupt));
-  auto collected = handoff::decode_collect(output.out);
-  if (!collected && collected.error().code == Code::protocol && !output.status.success())
-    return box_failed("collect", output);
-  if (!collected) return collected.error();
-  if (collected->objects > 0) TRY_VOID(store.adopt(std::move(incoming)));
-  failpoint("pack-adopted");
+  TRY(CollectedWork work, collect_work(work_of(in), tree));
   contract::ChangeFacts& change = in.account.result().change;
-  change.file_count = collected->changes.size();
-  for (const handoff::Change& one : collected->changes) {
+  change.file_count = work.collected.changes.size();
+  for (const handoff::Change& one : work.collected.changes) {
     if (change.files.size() == kMaxFilesListed) break;
     change.files.push_back(one.file);
   }
-  judge(in, *collected);
-  return store;
+  judge(in, work.collected);
+  return std::move(work.store);
 }
 
-Result<std::string> commit(const BringHomeInput& in, const handoff::AttemptStore& store,
-                           const std::string& tree) {
-  handoff::CommitInput wanted;
-  wanted.tree = tree;
-  wanted.parent = in.cloned.identity.base;
-  wanted.author_name = in.host.config.author_name;
-  wanted.author_email = in.host.config.author_email;
-  wanted.time = now();
-  wanted.message = handoff::commit_message(in.account.result().summary, in.invocation->attempt_id);
-  return store.commit(wanted);
+// On top of the last checkpoint, unless nothing has changed since.
+Status commit(const BringHomeInput& in, const handoff::AttemptStore& store, const std::string& tree) {
+  contract::ResultRecord& result = in.account.result();
+  std::vector<contract::ChangeCommit>& commits = result.change.commits;
+  if (commits.empty() || commits.back().tree != tree) {
+    contract::ChangeCommit last;
+    last.tree = tree;
+    last.at = now();
+    last.by = "end";
+    const std::string parent = commits.empty() ? in.cloned.identity.base : commits.back().commit;
+    TRY(last.commit, commit_work(work_of(in), store, tree, parent,
+                                 handoff::commit_message(result.summary, in.invocation->attempt_id)));
+    commits.push_back(std::move(last));
+  }
+  result.change.commit = commits.back().commit;
+  return {};
 }
 
 void publication_stale(Account& account, const std::string& reason) {
@@ -164,33 +127,14 @@ void prove_unchanged(const BringHomeInput& in, const handoff::Snapshot& snapshot
   in.account.settlement().distrust("work-tree", "the work tree of a read-only phase has changed", now());
 }
 
-// Of a work tree that cannot become a commit nothing is lost: its files go into an archive, unread by
-// anybody. Where it is, or why there is none.
-std::string keep_files(const BringHomeInput& in) {
-  const auto failed = [](const Error& error) { return "; its files could not be kept: " + error.line(); };
-  const std::string path = in.attempt_dir + "/refused.tar";
-  ::unlink(path.c_str());  // half of one, of a handoff that was broken off
-  auto file = open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
-  if (!file) return failed(file.error());
-  handoff::KeepInput wanted;
-  wanted.overlay = has_upper_layer(in);
-  wanted.work_bytes = in.invocation->limits.work_bytes;
-  wanted.work_inodes = in.invocation->limits.work_inodes;
-  wanted.archive_fd = file->get();
-  auto output = sandbox::run_box(in.boxes, in.storage, handoff::keep_profile(wanted), 4096, in.interrupt);
-  if (!output) return failed(output.error());
-  if (!output->status.success()) return failed(box_failed("keep", *output));
-  return "; its files are kept in " + path;
-}
-
 // True when there is a commit to be published.
 Result<bool> make_commit(const BringHomeInput& in) {
   contract::ResultRecord& result = in.account.result();
-  auto taken = take_snapshot(in);
+  auto taken = take_snapshot(work_of(in));
   if (!taken) {
     Error error = std::move(taken).error();
     const bool refused = error.code == Code::denied || error.code == Code::exhausted;
-    if (refused && !contract::is_read_only(in.invocation->phase)) error.what += keep_files(in);
+    if (refused && !contract::is_read_only(in.invocation->phase)) error.what += keep_files(work_of(in));
     return error;
   }
   handoff::Snapshot snapshot = *std::move(taken);
@@ -209,18 +153,21 @@ Result<bool> make_commit(const BringHomeInput& in) {
     prove_unchanged(in, snapshot);
     return false;
   }
-  if (snapshot.tree == in.cloned.identity.tree) {
+  const bool as_before = snapshot.tree == in.cloned.identity.tree;
+  if (as_before && result.change.commits.empty()) {
     result.publication = {"none", "nothing was changed"};
     return false;
   }
-  auto collected = collect(in, snapshot.tree);
+  // Of what is as it was before there is no pack; a checkpoint made the store.
+  auto collected =
+      as_before ? handoff::AttemptStore::open(store_path(in.attempt_dir)) : collect(in, snapshot.tree);
   if (!collected) {
     Error error = std::move(collected).error();
-    if (error.code == Code::denied || error.code == Code::exhausted) error.what += keep_files(in);
+    if (error.code == Code::denied || error.code == Code::exhausted) error.what += keep_files(work_of(in));
     return error;
   }
   const handoff::AttemptStore store = *std::move(collected);
-  TRY(result.change.commit, commit(in, store, snapshot.tree));
+  TRY_VOID(commit(in, store, snapshot.tree));
   in.account.event(contract::event_type::committed,
                    {{"commit", *result.change.commit}, {"tree", snapshot.tree}});
   return true;
@@ -245,7 +192,7 @@ Status bring_home(const BringHomeInput& in) {
     TRY(const bool committed, make_commit(in));
     if (!committed) return {};
   }
-  TRY(const handoff::AttemptStore store, handoff::AttemptStore::open(store_path(in)));
+  TRY(const handoff::AttemptStore store, handoff::AttemptStore::open(store_path(in.attempt_dir)));
   publish(in, store, in.account.result().change.commit.value_or(""));
   return {};
 }

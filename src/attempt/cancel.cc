@@ -36,17 +36,26 @@ Result<UniqueFd> watch_signals() {
   return signals;
 }
 
-// {"cancel":{"reason":"..."}}: the reason. Who asked is the channel it came through, not what it claims.
-Result<std::string> decode_cancel(std::string_view line) {
+struct Request {
+  bool checkpoint = false;
+  std::string reason;
+};
+
+// {"cancel":{"reason":"..."}} or {"checkpoint":{"reason":"..."}}. Who asked is the channel it came through,
+// not what it claims.
+Result<Request> decode_request(std::string_view line) {
   TRY(contract::Json json, contract::parse_json(line, kMaxLine));
   contract::JsonFault fault;
   contract::ObjectReader outer(json, "$", &fault);
-  contract::ObjectReader in = outer.object("cancel");
-  std::string reason = in.maybe_text("reason", {0, 1000}, contract::Absent::allowed).value_or("");
+  Request request;
+  request.checkpoint = outer.has("checkpoint");
+  contract::ObjectReader in = outer.object(request.checkpoint ? "checkpoint" : "cancel");
+  request.reason =
+      printable(in.maybe_text("reason", {0, 1000}, contract::Absent::allowed).value_or(""), 1000);
   in.finish();
   outer.finish();
   if (fault.failed()) return fault.error();
-  return printable(reason, 1000);
+  return request;
 }
 
 // Bound through /proc/self/fd because a socket's path may hold 108 bytes only (unix(7)).
@@ -157,8 +166,16 @@ void CancelSources::read_peer(const Handler& handler) {
   if (end == std::string::npos && !over) return;
   std::string answer = "{\"ok\":false}\n";
   if (end != std::string::npos) {
-    if (auto line = decode_cancel(std::string_view(peer_text_).substr(0, end))) {
-      handler("command", *line);
+    auto request = decode_request(std::string_view(peer_text_).substr(0, end));
+    if (request && request->checkpoint && on_checkpoint_) {
+      on_checkpoint_("command", request->reason, std::move(peer_));
+      peer_.reset();
+      return;
+    }
+    if (request && request->checkpoint) {
+      answer = "{\"error\":\"the agent is not running\",\"ok\":false}\n";
+    } else if (request) {
+      handler("command", request->reason);
       answer = "{\"ok\":true}\n";
     }
   }
@@ -180,11 +197,14 @@ void CancelSources::read_stream(const Handler& handler) {
   take_lines(handler);
 }
 
-// Whatever is not a cancel line is ignored: the document has been read, nothing else is expected.
+// Whatever is not such a line is ignored: the document has been read, nothing else is expected.
 void CancelSources::take_lines(const Handler& handler) {
   std::size_t end = 0;
   while ((end = stream_text_.find('\n')) != std::string::npos) {
-    if (auto line = decode_cancel(std::string_view(stream_text_).substr(0, end))) handler("stdin", *line);
+    if (auto request = decode_request(std::string_view(stream_text_).substr(0, end))) {
+      if (!request->checkpoint) handler("stdin", request->reason);
+      if (request->checkpoint && on_checkpoint_) on_checkpoint_("command", request->reason, UniqueFd());
+    }
     stream_text_.erase(0, end + 1);
   }
   if (stream_text_.size() > kMaxLine) stream_text_.clear();

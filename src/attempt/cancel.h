@@ -1,5 +1,6 @@
-// Where a request to cancel can come from while an attempt runs: signals, `cofferdam cancel`, and the
-// orchestrator's input stream. A request is not a termination: it is recorded, and the settlement decides.
+// Where a request can come from while an attempt runs. To cancel: signals, `cofferdam cancel`, and the
+// orchestrator's input stream; for a checkpoint: `cofferdam checkpoint` and that stream. A request is not a
+// termination: it is recorded, and the settlement decides.
 #pragma once
 
 #include <poll.h>
@@ -32,6 +33,11 @@ class CancelSources {
   // Adds what to poll for; handle() is then called with the same entries.
   void add_to(std::vector<pollfd>* entries) const;
   void handle(const std::vector<pollfd>& entries, const Handler& handler);
+  // Who takes requests for a checkpoint, and answers on `peer` (not valid when there is nobody to answer).
+  // Without it they are refused.
+  using CheckpointHandler =
+      std::function<void(const std::string& by, const std::string& reason, UniqueFd peer)>;
+  void on_checkpoint(CheckpointHandler handler) { on_checkpoint_ = std::move(handler); }
   // For the boxes of ours: requests are recorded; with `stop` they also end the box.
   sandbox::Interrupt interrupt(Account* account, bool stop);
 
@@ -47,6 +53,7 @@ class CancelSources {
   UniqueFd listener_;
   UniqueFd peer_;  // one at a time: the next waits in the backlog
   std::string peer_text_;
+  CheckpointHandler on_checkpoint_;
   std::string socket_path_;
   const Controls* controls_;
   int stream_ = -1;  // borrowed; -1 once it has ended

@@ -21,6 +21,8 @@ namespace {
 constexpr std::size_t kMaxReason = 1000;
 constexpr std::size_t kMaxAnswer = 4096;
 constexpr std::chrono::seconds kAnswerWithin{10};
+// Two boxes, each with a bound of its own, and whoever asked before.
+constexpr std::chrono::seconds kCheckpointWithin{3600};
 
 Error not_running() {
   return make_error(Code::conflict, "the attempt is not running: its supervisor has ended, or is about to");
@@ -47,8 +49,8 @@ Result<UniqueFd> connect_control(const std::string& attempt_dir) {
 }
 
 // One line without its newline.
-Result<std::string> read_answer(int socket) {
-  const auto end = std::chrono::steady_clock::now() + kAnswerWithin;
+Result<std::string> read_answer(int socket, std::chrono::seconds within) {
+  const auto end = std::chrono::steady_clock::now() + within;
   std::string line;
   while (line.size() <= kMaxAnswer) {
     const auto left =
@@ -74,10 +76,31 @@ Status request_cancel(const std::string& attempt_dir, const std::string& reason)
   TRY(const UniqueFd socket, connect_control(attempt_dir));
   const contract::Json request = {{"cancel", {{"reason", contract::json_text(reason, kMaxReason)}}}};
   if (!write_all(socket.get(), contract::canonical(request) + "\n")) return not_running();
-  TRY(const std::string answer, read_answer(socket.get()));
+  TRY(const std::string answer, read_answer(socket.get(), kAnswerWithin));
   auto json = contract::parse_json(answer, kMaxAnswer);
   if (json && *json == contract::Json{{"ok", true}}) return {};
   return make_error(Code::protocol, "the attempt did not accept the request: " + printable(answer, 200));
+}
+
+Result<CheckpointMade> request_checkpoint(const std::string& attempt_dir, const std::string& reason) {
+  TRY(const UniqueFd socket, connect_control(attempt_dir));
+  const contract::Json request = {{"checkpoint", {{"reason", contract::json_text(reason, kMaxReason)}}}};
+  if (!write_all(socket.get(), contract::canonical(request) + "\n")) return not_running();
+  TRY(const std::string answer, read_answer(socket.get(), kCheckpointWithin));
+  TRY(const contract::Json json, contract::parse_json(answer, kMaxAnswer));
+  contract::JsonFault fault;
+  contract::ObjectReader in(json, "$", &fault);
+  if (!in.boolean("ok")) {
+    const std::string why = in.text("error", {0, kMaxAnswer});
+    return make_error(Code::denied,
+                      fault.failed() ? "the attempt did not accept the request" : printable(why, 1000));
+  }
+  CheckpointMade made;
+  made.commit = in.maybe_text("commit", {1, 64}, contract::Absent::only_null).value_or("");
+  made.tree = in.maybe_text("tree", {1, 64}, contract::Absent::only_null).value_or("");
+  in.finish();
+  if (fault.failed()) return fault.error();
+  return made;
 }
 
 }  // namespace cofferdam::attempt

@@ -11,4 +11,12 @@ namespace cofferdam::attempt {
 // {"ok":true}. Code::conflict when nobody listens there (any more).
 Status request_cancel(const std::string& attempt_dir, const std::string& reason);
 
+// Asks it for a checkpoint, and waits until that is made. `commit` is empty when nothing is new since the
+// last one. Code::denied with the supervisor's reason when there is none.
+struct CheckpointMade {
+  std::string commit;
+  std::string tree;
+};
+Result<CheckpointMade> request_checkpoint(const std::string& attempt_dir, const std::string& reason);
+
 }  // namespace cofferdam::attempt

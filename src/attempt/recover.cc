@@ -168,6 +168,7 @@ class Recovery {
       if (!data || !data->is_object()) continue;
       if (event.type == contract::event_type::cancel_requested) hear_cancel(*data, event.at);
       if (event.type == contract::event_type::egress) hear_egress(*data, &egress, &usage);
+      if (event.type == contract::event_type::checkpointed) hear_checkpoint(*data);
       if (!has_draft_) hear_old(event, *data);
     }
     contract::ResultRecord& result = account_.result();
@@ -184,6 +185,21 @@ class Recovery {
     const auto& ended = account_.result().process.ended_at;
     if (ended.has_value() && ended->ms <= at.ms) return;
     account_.settlement().cancel(text_of(data, "by", "command"), text_of(data, "reason", ""), at);
+  }
+
+  // Those that were asked for are the first commits of the change; the last one for a recovery is what there
+  // is when the storage has gone.
+  void hear_checkpoint(const Json& data) {
+    contract::ChangeCommit made{
+        text_of(data, "commit", ""), text_of(data, "tree", ""), {}, text_of(data, "by", "")};
+    if (!from_rfc3339(text_of(data, "at", ""), &made.at)) return;
+    if (!is_object_id(made.commit) || !is_object_id(made.tree)) return;
+    last_checkpoint_ = made;
+    std::vector<contract::ChangeCommit>& commits = account_.result().change.commits;
+    const bool known = std::any_of(commits.begin(), commits.end(), [&](const contract::ChangeCommit& one) {
+      return one.commit == made.commit;
+    });
+    if (made.by != "time" && !known) commits.push_back(std::move(made));
   }
 
   static void hear_egress(const Json& data, contract::EgressFacts* egress, contract::Usage* usage) {
@@ -251,7 +267,7 @@ class Recovery {
   bool nothing_to_commit() const {
     const contract::ResultRecord& result = account_.result();
     return reached_ == Stage::snapshot && result.clone.has_value() &&
-           result.change.tree == result.clone->tree;
+           result.change.tree == result.clone->tree && result.change.commits.empty();
   }
 
   Status bring_home_step() {
@@ -302,7 +318,13 @@ class Recovery {
   }
 
   void work_is_gone() {
-    const std::string why = "the storage is gone, and the work in it: its keeper has ended";
+    std::string why = "the storage is gone, and the work in it: its keeper has ended";
+    contract::ChangeFacts& change = account_.result().change;
+    if (last_checkpoint_.has_value()) {
+      change.commit = last_checkpoint_->commit;
+      change.tree = last_checkpoint_->tree;
+      why.append("; what was there at ").append(to_rfc3339(last_checkpoint_->at)).append(" is kept");
+    }
     account_.result().publication = {"none", why};
     account_.settlement().distrust("handoff", why, now());
     account_.settlement().remark(why);
@@ -328,6 +350,7 @@ class Recovery {
   bool has_draft_;
   Account& account_;
   Leftovers leftovers_;
+  std::optional<contract::ChangeCommit> last_checkpoint_;
   bool lost_ = false;
 };
 

@@ -381,9 +381,18 @@ class Attempt {
     TRY_VOID(box_->go());
     failpoint("go");
     std::unique_ptr<agent::Decoder> decoder = agent::make_decoder(invocation_);
-    Status watched =
-        watch({account_, *cancel_, *box_, gateway_.has_value() ? &*gateway_ : nullptr, *decoder,
-               *std::move(out_), *std::move(err_), invocation_, deadline_, ready_.price.has_value()});
+    const contract::StorageFacts& storage = *account_.result().storage;
+    // What lies in memory goes with the machine; a disk keeps it.
+    const auto every = storage.kind == "tmpfs" && !contract::is_read_only(invocation_->phase)
+                           ? host_.config.checkpoint_every
+                           : std::chrono::milliseconds(0);
+    Checkpoints checkpoints(
+        account_,
+        {host_, invocation_, *cloned_, ready_.boxes, storage_->ref(), dir_, storage.tree == "overlay"},
+        every);
+    Status watched = watch({account_, *cancel_, *box_, gateway_.has_value() ? &*gateway_ : nullptr, *decoder,
+                            *std::move(out_), *std::move(err_), invocation_, deadline_, checkpoints,
+                            ready_.price.has_value()});
     if (watched) account_.settle(true);
     gateway_.reset();
     return watched;

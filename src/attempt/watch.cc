@@ -67,6 +67,9 @@ class Watch {
 
   Status run() {
     auto handler = [this](const std::string& by, const std::string& reason) { cancel(by, reason); };
+    in_.cancel.on_checkpoint([this](const std::string& by, const std::string& reason, UniqueFd peer) {
+      in_.checkpoints.ask(by, reason, std::move(peer));
+    });
     in_.cancel.handle({}, handler);
     while (!gone_) {
       std::vector<pollfd> entries = poll_entries();
@@ -80,9 +83,11 @@ class Watch {
       if (entries[3].revents != 0) read_gateway();
       in_.cancel.handle({entries.begin() + static_cast<std::ptrdiff_t>(own), entries.end()}, handler);
       TRY_VOID(check_clock());
+      if (started_ && !gone_) in_.checkpoints.serve();
       if (in_.account.broken().has_value())
         end(Outcome::setup_failed, "ledger", in_.account.broken()->line());
     }
+    in_.cancel.on_checkpoint(nullptr);
     return finish();
   }
 
@@ -92,12 +97,14 @@ class Watch {
     return {{in_.box.control_fd(), POLLIN, 0},
             {started_ ? in_.out.fd() : -1, POLLIN, 0},
             {started_ ? in_.err.fd() : -1, POLLIN, 0},
-            {gateway_ended_ || in_.gateway == nullptr ? -1 : in_.gateway->events_fd(), POLLIN, 0}};
+            {gateway_ended_ || in_.gateway == nullptr ? -1 : in_.gateway->events_fd(), POLLIN, 0},
+            {in_.checkpoints.fd(), POLLIN, 0}};
   }
 
   int poll_timeout() const {
     const auto hour = std::chrono::hours(1);
-    const auto left = std::min<SteadyClock::duration>(alarms_.next() - SteadyClock::now(), hour);
+    const auto next = started_ ? std::min(alarms_.next(), in_.checkpoints.next()) : alarms_.next();
+    const auto left = std::min<SteadyClock::duration>(next - SteadyClock::now(), hour);
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
     return static_cast<int>(std::max<std::int64_t>(ms + 1, 0));
   }
@@ -157,6 +164,7 @@ class Watch {
         started_ = true;
         in_.account.settlement().started(now());
         alarms_.started(SteadyClock::now());
+        in_.checkpoints.started();
         in_.account.event(contract::event_type::started, Json::object());
         break;
       case BoxReport::Kind::not_started:
@@ -237,6 +245,7 @@ class Watch {
     if (!in_.box.wait_gone(in_.invocation->deadlines.grace + kSettleBound)) return lost();
     settlement.box_gone(left_over_, now());
     gone_ = true;
+    in_.checkpoints.close();
     in_.account.event(contract::event_type::box_gone,
                       {{"killed", left_over_}, {"took_ms", contract::json_count(settlement.took_ms())}});
     return {};

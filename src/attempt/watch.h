@@ -6,6 +6,7 @@
 #include "agent/decoder.h"
 #include "attempt/account.h"
 #include "attempt/cancel.h"
+#include "attempt/checkpoint.h"
 #include "attempt/output.h"
 #include "contract/invocation.h"
 #include "egress/budget.h"
@@ -24,7 +25,8 @@ struct WatchInput {
   OutputStream err;
   const contract::Invocation& invocation;
   std::chrono::steady_clock::time_point deadline;  // ours, behind init's own
-  bool priced = false;                             // the cost of the tokens is known
+  Checkpoints& checkpoints;
+  bool priced = false;  // the cost of the tokens is known
 };
 
 // Returns when the box is gone and its output has been read. An Error only when the end of the box could not

@@ -28,7 +28,8 @@ bool is_about_state(const Command& command) {
   return !std::holds_alternative<GatewayOptions>(command) &&
          !std::holds_alternative<ResolverOptions>(command) &&
          !std::holds_alternative<BrokerOptions>(command) && !std::holds_alternative<DoctorOptions>(command) &&
-         !std::holds_alternative<RecoverOptions>(command) && !std::holds_alternative<CancelOptions>(command);
+         !std::holds_alternative<RecoverOptions>(command) && !std::holds_alternative<CancelOptions>(command) &&
+         !std::holds_alternative<CheckpointOptions>(command);
 }
 
 Result<int> dispatch(const Command& command) {
@@ -44,6 +45,7 @@ Result<int> dispatch(const Command& command) {
     Result<int> operator()(const PruneOptions& options) const { return prune_verb(options); }
     Result<int> operator()(const DfOptions& options) const { return df_verb(options); }
     Result<int> operator()(const CancelOptions& options) const { return cancel_verb(options); }
+    Result<int> operator()(const CheckpointOptions& options) const { return checkpoint_verb(options); }
     Result<int> operator()(const RecoverOptions& options) const { return recover_verb(options); }
     Result<int> operator()(const DoctorOptions& options) const { return doctor_verb(options); }
     Result<int> operator()(const ContextOptions& options) const { return context_verb(options); }

@@ -90,6 +90,12 @@ struct CancelOptions {
   bool json = false;
 };
 
+struct CheckpointOptions {
+  std::string id;
+  std::string reason;
+  bool json = false;
+};
+
 struct RecoverOptions {
   std::optional<std::string> config;
   bool json = false;
@@ -116,7 +122,7 @@ struct BrokerOptions {};
 
 using Command =
     std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, LogOptions, VerifyOptions,
-                 DiscardOptions, PruneOptions, DfOptions, CancelOptions, RecoverOptions, ContextOptions,
-                 DoctorOptions, GatewayOptions, ResolverOptions, BrokerOptions>;
+                 DiscardOptions, PruneOptions, DfOptions, CancelOptions, CheckpointOptions, RecoverOptions,
+                 ContextOptions, DoctorOptions, GatewayOptions, ResolverOptions, BrokerOptions>;
 
 }  // namespace cofferdam::cli

@@ -42,6 +42,7 @@ struct All {
   PruneOptions prune;
   DfOptions df;
   CancelOptions cancel;
+  CheckpointOptions checkpoint;
   DoctorOptions doctor;
   RecoverOptions recover;
   ContextOptions context;
@@ -118,6 +119,11 @@ void add_record_verbs(CLI::App* app, All* all) {
   cancel->add_option("id", all->cancel.id, "the attempt")->type_name("ID")->required();
   cancel->add_option("--reason", all->cancel.reason, "kept in its result")->type_name("TEXT");
   cancel->add_flag("--json", all->cancel.json, "as a JSON object");
+  CLI::App* checkpoint = app->add_subcommand(
+      "checkpoint", "commit what a running attempt has made so far, on the way to its branch");
+  checkpoint->add_option("id", all->checkpoint.id, "the attempt")->type_name("ID")->required();
+  checkpoint->add_option("--reason", all->checkpoint.reason, "the commit's message")->type_name("TEXT");
+  checkpoint->add_flag("--json", all->checkpoint.json, "as a JSON object");
 }
 
 void add_log_verbs(CLI::App* app, All* all) {
@@ -240,6 +246,7 @@ Command chosen(const CLI::App& app, const All& all) {
   if (name == "prune") return all.prune;
   if (name == "df") return all.df;
   if (name == "cancel") return all.cancel;
+  if (name == "checkpoint") return all.checkpoint;
   if (name == "doctor") return all.doctor;
   if (name == "recover") return all.recover;
   if (name == "context") return chosen_context(*app.get_subcommands().front(), all.context);

@@ -38,6 +38,13 @@ std::string cancel_json(const std::string& attempt_id) {
   return contract::canonical(out) + "\n";
 }
 
+std::string checkpoint_json(const std::string& attempt_id, const std::string& commit,
+                            const std::string& tree) {
+  const contract::Json out = {
+      {"attempt_id", attempt_id}, {"commit", id_or_null(commit)}, {"tree", id_or_null(tree)}};
+  return contract::canonical(out) + "\n";
+}
+
 std::string diff_text(const std::string& patch, bool to_terminal) {
   return to_terminal ? printable(patch, patch.size() * kReplacementBytes) : patch;
 }

@@ -13,6 +13,9 @@ namespace cofferdam::cli {
 std::string diff_json(const contract::ResultRecord& result, std::string_view patch);
 // One line: the supervisor has taken the request.
 std::string cancel_json(const std::string& attempt_id);
+// Empty ids: nothing was new.
+std::string checkpoint_json(const std::string& attempt_id, const std::string& commit,
+                            const std::string& tree);
 
 // A patch must keep its bytes; a terminal must not be given them.
 std::string diff_text(const std::string& patch, bool to_terminal);

@@ -22,6 +22,7 @@ Result<int> discard_verb(const DiscardOptions& options);
 Result<int> prune_verb(const PruneOptions& options);
 Result<int> df_verb(const DfOptions& options);
 Result<int> cancel_verb(const CancelOptions& options);
+Result<int> checkpoint_verb(const CheckpointOptions& options);
 Result<int> recover_verb(const RecoverOptions& options);
 // Closes what a supervisor that has gone left behind, and says so on standard error. For every verb that is
 // about the state folder, before its own work; what stands in the way of a recovery does not stop the verb.

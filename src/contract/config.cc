@@ -510,7 +510,9 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
            in->nested({{"max_bytes", in->integer(0, kMaxCapacityBytes,
                                                  [out](std::uint64_t n) { out->cache_max_bytes = n; })}})},
           {"handoff", in->nested(handoff_entries(in, &out->findings))},
-          {"recovery", in->nested({{"keep_storage", in->duration(0, kMaxTotalMs, &out->keep_storage)}})},
+          {"recovery",
+           in->nested({{"keep_storage", in->duration(0, kMaxTotalMs, &out->keep_storage)},
+                       {"checkpoint_every", in->duration(0, kMaxTotalMs, &out->checkpoint_every)}})},
           {"deadlines", in->nested(deadline_entries(in, &out->deadlines))},
           {"limits", in->nested(limits)},
       });

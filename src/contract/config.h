@@ -100,6 +100,9 @@ struct Config {
   FindingChoices findings;
   // [recovery] keep_storage: how long the storage of an attempt is kept when its supervisor has gone; 0s: not
   std::chrono::milliseconds keep_storage = std::chrono::hours(1);
+  // [recovery] checkpoint_every: how often work that lies in memory is committed into the attempt's own
+  // store; 0s: not
+  std::chrono::milliseconds checkpoint_every = std::chrono::minutes(10);
   // [deadlines] total = "30m", grace = "5s", first_output, idle; the last two are for agents only, and 0s
   // means that there is none. [limits] with the keys of Limits.
   Deadlines deadlines{std::chrono::minutes(30), std::chrono::seconds(5), std::chrono::minutes(5),

@@ -111,7 +111,7 @@ Result<AttemptStore> AttemptStore::open(const std::string& path) {
 }
 
 Result<Incoming> AttemptStore::open_incoming() const {
-  TRY(TempDir folder, TempDir::create(path_, "incoming-"));
+  TRY(TempDir folder, TempDir::create(path_, kIncoming));
   TRY(UniqueFd pack, open_file(folder.path() + "/pack", O_WRONLY | O_CREAT | O_EXCL));
   TRY(UniqueFd index, open_file(folder.path() + "/index", O_WRONLY | O_CREAT | O_EXCL));
   return Incoming{std::move(folder), std::move(pack), std::move(index)};

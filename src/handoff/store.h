@@ -22,6 +22,9 @@ struct CommitInput {
   std::string message;  // of commit_message()
 };
 
+// How the folders of open_incoming() begin.
+inline constexpr const char* kIncoming = "incoming-";
+
 // Where a collect box writes: two empty files in a folder that is removed unless they are adopted.
 struct Incoming {
   TempDir folder;

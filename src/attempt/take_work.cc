@@ -1,0 +1,109 @@
+#include "attempt/take_work.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "base/failpoint.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "handoff/keep.h"
+
+namespace cofferdam::attempt {
+namespace {
+
+Error box_failed(const std::string& kind, const sandbox::BoxOutput& output) {
+  return make_error(Code::internal, fmt::format("the {} box ended with {}: {}", kind,
+                                                output.status.describe(), printable(trim(output.err), 500)));
+}
+
+// What create() has not finished is none. Of a collection that was broken off its folder may be left.
+Result<handoff::AttemptStore> open_store(const WorkSource& from) {
+  const std::string path = store_path(from.attempt_dir);
+  auto opened = handoff::AttemptStore::open(path);
+  if (!opened) {
+    TRY_VOID(remove_tree(path));
+    return handoff::AttemptStore::create(path, from.cloned.identity, from.cloned.packs);
+  }
+  TRY(const std::vector<std::string> names, list_dir(path));
+  for (const std::string& name : names) {
+    std::string left = path;
+    if (starts_with(name, handoff::kIncoming)) TRY_VOID(remove_tree(left.append("/").append(name)));
+  }
+  return opened;
+}
+
+}  // namespace
+
+std::string store_path(const std::string& attempt_dir) {
+  return attempt_dir + "/store.git";
+}
+
+Result<handoff::Snapshot> take_snapshot(const WorkSource& from) {
+  handoff::SnapshotInput wanted;
+  wanted.base_tree = from.cloned.identity.tree;
+  wanted.overlay = from.overlay;
+  wanted.work_bytes = from.invocation->limits.work_bytes;
+  wanted.work_inodes = from.invocation->limits.work_inodes;
+  TRY(sandbox::BoxOutput output, sandbox::run_box(from.boxes, from.storage, handoff::snapshot_profile(wanted),
+                                                  handoff::kMaxSnapshotRecord, from.interrupt));
+  auto snapshot = handoff::decode_snapshot(output.out);
+  if (!snapshot && snapshot.error().code == Code::protocol && !output.status.success())
+    return box_failed("snapshot", output);
+  return snapshot;
+}
+
+Result<CollectedWork> collect_work(const WorkSource& from, const std::string& tree) {
+  TRY(handoff::AttemptStore store, open_store(from));
+  failpoint("store-made");
+  TRY(handoff::Incoming incoming, store.open_incoming());
+  handoff::CollectInput wanted;
+  wanted.base_tree = from.cloned.identity.tree;
+  wanted.tree = tree;
+  wanted.work_bytes = from.invocation->limits.work_bytes;
+  wanted.work_inodes = from.invocation->limits.work_inodes;
+  wanted.pack_fd = incoming.pack.get();
+  wanted.index_fd = incoming.index.get();
+  TRY(sandbox::BoxOutput output, sandbox::run_box(from.boxes, from.storage, handoff::collect_profile(wanted),
+                                                  handoff::kMaxCollectRecord, from.interrupt));
+  auto collected = handoff::decode_collect(output.out);
+  if (!collected && collected.error().code == Code::protocol && !output.status.success())
+    return box_failed("collect", output);
+  if (!collected) return collected.error();
+  if (collected->objects > 0) TRY_VOID(store.adopt(std::move(incoming)));
+  failpoint("pack-adopted");
+  return CollectedWork{std::move(store), *std::move(collected)};
+}
+
+Result<std::string> commit_work(const WorkSource& from, const handoff::AttemptStore& store,
+                                const std::string& tree, const std::string& parent,
+                                const std::string& message) {
+  handoff::CommitInput wanted;
+  wanted.tree = tree;
+  wanted.parent = parent;
+  wanted.author_name = from.host.config.author_name;
+  wanted.author_email = from.host.config.author_email;
+  wanted.time = now();
+  wanted.message = message;
+  return store.commit(wanted);
+}
+
+std::string keep_files(const WorkSource& from) {
+  const auto failed = [](const Error& error) { return "; its files could not be kept: " + error.line(); };
+  const std::string path = from.attempt_dir + "/refused.tar";
+  ::unlink(path.c_str());  // half of one, of a handoff that was broken off
+  auto file = open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+  if (!file) return failed(file.error());
+  handoff::KeepInput wanted;
+  wanted.overlay = from.overlay;
+  wanted.work_bytes = from.invocation->limits.work_bytes;
+  wanted.work_inodes = from.invocation->limits.work_inodes;
+  wanted.archive_fd = file->get();
+  auto output =
+      sandbox::run_box(from.boxes, from.storage, handoff::keep_profile(wanted), 4096, from.interrupt);
+  if (!output) return failed(output.error());
+  if (!output->status.success()) return failed(box_failed("keep", *output));
+  return "; its files are kept in " + path;
+}
+
+}  // namespace cofferdam::attempt
