@@ -489,6 +489,13 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
            in->nested({{"max_bytes", in->integer(0, kMaxCapacityBytes,
                                                  [out](std::uint64_t n) { out->cache_max_bytes = n; })}})},
           {"recovery", in->nested({{"keep_storage", in->duration(0, kMaxTotalMs, &out->keep_storage)}})},
+          {"workspace",
+           in->nested({{"storage", in->choice({"auto", "memory", "image", "slot"},
+                                              [out](std::size_t i) {
+                                                out->work_storage = static_cast<WorkStorage>(i);
+                                              })},
+                       {"tree", in->choice({"overlay", "checkout"},
+                                           [out](std::size_t i) { out->work_overlay = i == 0; })}})},
           {"deadlines", in->nested(deadline_entries(in, &out->deadlines))},
           {"limits", in->nested(limits)},
       });

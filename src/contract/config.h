@@ -57,6 +57,14 @@ struct NamedDestination {
   std::optional<DestinationCredential> credential = {};  // then destination.credential is the name
 };
 
+// What holds an attempt's work tree.
+enum class WorkStorage {
+  automatic,  // as root an image; otherwise a slot if there are any for this user, else memory
+  memory,     // tmpfs
+  image,      // a file system of its own on the disk of the state folder; as root only
+  slot,       // one of those that `cofferdam host-setup` has made for this user
+};
+
 struct Config {
   // [vendors.anthropic]
   VendorConfig anthropic{"https://api.anthropic.com", "", "ANTHROPIC_API_KEY"};
@@ -97,6 +105,9 @@ struct Config {
   std::uint64_t cache_max_bytes = 20ULL << 30U;
   // [recovery] keep_storage: how long the storage of an attempt is kept when its supervisor has gone; 0s: not
   std::chrono::milliseconds keep_storage = std::chrono::hours(1);
+  // [workspace] storage, tree: with "checkout" every attempt gets files of its own instead of an overlay
+  WorkStorage work_storage = WorkStorage::automatic;
+  bool work_overlay = true;
   // [deadlines] total = "30m", grace = "5s", first_output, idle; the last two are for agents only, and 0s
   // means that there is none. [limits] with the keys of Limits.
   Deadlines deadlines{std::chrono::minutes(30), std::chrono::seconds(5), std::chrono::minutes(5),
