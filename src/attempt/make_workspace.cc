@@ -12,7 +12,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "contract/phase.h"
+#include "workspace/image.h"
 #include "workspace/prepare.h"
+#include "workspace/room.h"
 #include "workspace/tree_cache.h"
 
 namespace cofferdam::attempt {
@@ -55,11 +57,15 @@ class Maker {
       form = TreeForm::checkout;
       reason = "the cached tree was evicted as often as it was made";
     }
-    TRY(workspace::Storage storage, workspace::Storage::create(options(form, tree)));
+    workspace::StorageOptions wanted = options(form, tree);
+    TRY(const UniqueFd disk, form == TreeForm::read_only ? Result<UniqueFd>(UniqueFd()) : find_room());
+    wanted.disk_fd = disk.get();
+    TRY(workspace::Storage storage, workspace::Storage::create(wanted));
     if (!storage.tree_problem().empty()) {
       reason = "an overlay does not do on this storage: " + storage.tree_problem();
     }
-    contract::StorageFacts facts{"tmpfs", static_cast<std::uint64_t>(in_.host.config.keep_storage.count()),
+    contract::StorageFacts facts{disk.valid() ? "image" : "tmpfs",
+                                 static_cast<std::uint64_t>(in_.host.config.keep_storage.count()),
                                  workspace::tree_form_name(storage.tree_form()), std::move(reason)};
     TRY_VOID(record_keeper(&storage));
     if (storage.tree_form() == TreeForm::checkout) {
@@ -84,6 +90,38 @@ class Maker {
     options.index_path = tree->index_path();
     options.held_fd = tree->lock.get();
     return options;
+  }
+
+  // What holds the work: a disk of its own, or memory (no descriptor). The host must have room for all of it.
+  Result<UniqueFd> find_room() const {
+    using contract::WorkStorage;
+    const contract::Limits& limits = in_.invocation->limits;
+    const WorkStorage wanted = in_.host.config.work_storage;
+    const bool root = in_.boxes.run_as.has_value();
+    const bool large = limits.work_bytes >= workspace::kLeastImageBytes &&
+                       limits.work_inodes >= workspace::kLeastImageInodes;
+    const bool possible = root && large && workspace::can_make_images();
+    if (wanted == WorkStorage::image && !possible) return no_image(root, large);
+    if (wanted == WorkStorage::memory || !possible) {
+      TRY_VOID(workspace::check_memory(limits.work_bytes));
+      return UniqueFd();
+    }
+    TRY_VOID(workspace::check_disk(in_.attempt_dir, limits.work_bytes));
+    return workspace::make_image(in_.attempt_dir, limits.work_bytes, limits.work_inodes, *in_.boxes.run_as);
+  }
+
+  static Error no_image(bool root, bool large) {
+    if (!root) {
+      return make_error(Code::denied, "workspace.storage is \"image\", which only root can make",
+                        "set it to \"auto\" or \"memory\"");
+    }
+    if (!large) {
+      return make_error(Code::denied, "limits.work_bytes or limits.work_inodes is too small for an image",
+                        "raise them to 2 MiB and 64, or set workspace.storage to \"memory\"");
+    }
+    return make_error(Code::unsupported_host, "this host has no loop devices or no mke2fs",
+                      "install e2fsprogs and load the kernel's loop module, or set workspace.storage to "
+                      "\"memory\"");
   }
 
   // First the record, then the order: a keeper that outlives us can always be found.

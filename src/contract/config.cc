@@ -490,7 +490,7 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
                                                  [out](std::uint64_t n) { out->cache_max_bytes = n; })}})},
           {"recovery", in->nested({{"keep_storage", in->duration(0, kMaxTotalMs, &out->keep_storage)}})},
           {"workspace",
-           in->nested({{"storage", in->choice({"auto", "memory", "image", "slot"},
+           in->nested({{"storage", in->choice({"auto", "memory", "image"},
                                               [out](std::size_t i) {
                                                 out->work_storage = static_cast<WorkStorage>(i);
                                               })},

@@ -59,10 +59,9 @@ struct NamedDestination {
 
 // What holds an attempt's work tree.
 enum class WorkStorage {
-  automatic,  // as root an image; otherwise a slot if there are any for this user, else memory
+  automatic,  // an image for root, memory for everybody else
   memory,     // tmpfs
   image,      // a file system of its own on the disk of the state folder; as root only
-  slot,       // one of those that `cofferdam host-setup` has made for this user
 };
 
 struct Config {

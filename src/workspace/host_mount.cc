@@ -19,10 +19,12 @@ Result<UniqueFd> detached_mount(const std::string& folder, bool read_only) {
   return tree;
 }
 
-Result<UniqueFd> detached_disk(const std::string& device, const char* type) {
-  const UniqueFd context(::fsopen(type, FSOPEN_CLOEXEC));
-  if (!context.valid()) return sys_error(std::string("cannot mount ") + type, errno);
+Result<UniqueFd> detached_ext4(const std::string& device) {
+  const UniqueFd context(::fsopen("ext4", FSOPEN_CLOEXEC));
+  if (!context.valid()) return sys_error("cannot mount ext4", errno);
   if (::fsconfig(context.get(), FSCONFIG_SET_STRING, "source", device.c_str(), 0) != 0 ||
+      // Nobody needs the rest of the inode tables zeroed in the background.
+      ::fsconfig(context.get(), FSCONFIG_SET_FLAG, "noinit_itable", nullptr, 0) != 0 ||
       ::fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) {
     return sys_error("cannot mount " + device, errno);
   }

@@ -12,7 +12,7 @@ namespace cofferdam::workspace {
 
 // A copy of the mount that `folder` is in, rooted there: open_tree(2). Never honours set-id bits or devices.
 Result<UniqueFd> detached_mount(const std::string& folder, bool read_only);
-// A file system on a block device, likewise: fsmount(2).
-Result<UniqueFd> detached_disk(const std::string& device, const char* type);
+// An ext4 file system on a block device, likewise: fsmount(2).
+Result<UniqueFd> detached_ext4(const std::string& device);
 
 }  // namespace cofferdam::workspace

@@ -1,6 +1,8 @@
 // The work tree: a cached tree with a bounded layer above it, the tree itself in a read-only phase, and what
 // of them the host and later attempts see.
-#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
 
 #include "base/text.h"
 #include "e2e/fixture.h"
@@ -111,6 +113,45 @@ TEST_P(WorkTree, AFullCheckoutGivesTheSameChange) {
   EXPECT_EQ(above.result->change.file_count, 3U);
   EXPECT_EQ(printed(above), "");
   EXPECT_EQ(printed(full), "");
+}
+
+// Bytes and inodes have a bound on either kind of storage, and the result says which of the two was met. For
+// root it is a disk of the attempt's own, of which the host keeps nothing: no mount, no loop device, no file.
+TEST_P(WorkTree, StorageIsBoundedWhateverItIs) {
+  const bool root = GetParam() == User::root;
+  for (const std::string kind : {"auto", "memory"}) {
+    SCOPED_TRACE(kind);
+    world().write(world().config(), "[workspace]\nstorage = \"" + kind +
+                                        "\"\n[limits]\nwork_bytes = 33554432\nwork_inodes = 1000\n");
+    const std::vector<std::string> more = {"--config", world().config()};
+    RunOutcome fits = run_script("head -c 20000000 /dev/zero > big && rm big && df -i . | tail -n 1", more);
+    EXPECT_EQ(fits.status.code, 0) << "the control: " << fits.err;
+    EXPECT_EQ(fits.result->storage->kind, root && kind == "auto" ? "image" : "tmpfs");
+    EXPECT_EQ(fits.result->storage->tree, "overlay");
+    RunOutcome bytes = run_script("head -c 40000000 /dev/zero > big", more);
+    EXPECT_EQ(bytes.result->cause.control, "work-bytes") << bytes.err;
+    RunOutcome inodes = run_script("for i in $(seq 2000); do : > f$i || exit 1; done", more);
+    EXPECT_EQ(inodes.result->cause.control, "work-inodes") << inodes.err;
+    EXPECT_GT(inodes.result->resources.work_inodes, 900U);
+    EXPECT_LE(inodes.result->resources.work_inodes, 1000U);
+  }
+  // The kernel gives a loop device back behind the last mount, a moment after the keeper's end.
+  const std::string loops =
+      "grep -l '" + world().root() + "' /sys/block/loop*/loop/backing_file 2> /dev/null";
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!outside(loops).out.empty() && std::chrono::steady_clock::now() < end) ::usleep(20'000);
+  EXPECT_EQ(outside(loops).out, "");
+}
+
+// C24: what could take the host's last bytes is refused before anything is taken.
+TEST_P(WorkTree, IsRefusedWhenTheHostHasNoRoomForIt) {
+  world().write(world().config(), "[limits]\nwork_bytes = 1099511627776\n");  // 1 TiB
+  RunOutcome outcome = run_script("true", {"--config", world().config(), "--attempt-id", "huge"});
+  EXPECT_EQ(outcome.result->outcome, contract::Outcome::refused) << outcome.err;
+  EXPECT_EQ(outcome.result->cause.control, "workspace");
+  EXPECT_NE(outcome.result->cause.detail.find("lower limits.work_bytes"), std::string::npos)
+      << outcome.result->cause.detail;
+  EXPECT_EQ(run_script("true").status.code, 0) << "the control";
 }
 
 COFFERDAM_FOR_BOTH_USERS(WorkTree);
