@@ -3,6 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "workspace/tree_cache.h"
+
 namespace cofferdam::attempt {
 
 Result<clone::Eviction> bound_cache(const std::string& state_dir, ledger::Ledger& ledger,
@@ -14,6 +16,8 @@ Result<clone::Eviction> bound_cache(const std::string& state_dir, ledger::Ledger
     TRY(const std::optional<ledger::AttemptRecord> record, ledger.find(id));
     if (record) bounds.heads.insert(record->attempt.head);
   }
+  TRY(const workspace::TreeEviction trees, workspace::evict_trees(state_dir, max_bytes));
+  (void)trees;
   return clone::evict_bases(state_dir, bounds);
 }
 

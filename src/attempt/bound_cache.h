@@ -10,7 +10,8 @@
 
 namespace cofferdam::attempt {
 
-// Evicts the base packs that no attempt needs beyond `max_bytes`, least recently used first.
+// Evicts the base packs that no attempt needs beyond `max_bytes`, least recently used first; the same for
+// cached work trees that nobody uses. Returns what was done to the packs.
 Result<clone::Eviction> bound_cache(const std::string& state_dir, ledger::Ledger& ledger,
                                     std::uint64_t max_bytes);
 

@@ -9,7 +9,7 @@ Result<std::vector<contract::ControlFact>> probe_host(const Host& host) {
   const sandbox::BoxHost boxes = box_host(host);
   constexpr std::uint64_t kBytes = 8U << 20U;
   constexpr std::uint64_t kInodes = 256;
-  TRY(workspace::Storage storage, workspace::Storage::create({boxes.init, boxes.run_as, kBytes, kInodes, 0}));
+  TRY(workspace::Storage storage, workspace::Storage::create({boxes.init, boxes.run_as, kBytes, kInodes}));
   contract::Profile profile;
   profile.kind = "doctor";
   profile.argv = {"/bin/true"};

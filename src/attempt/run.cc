@@ -21,6 +21,7 @@
 #include "attempt/destinations.h"
 #include "attempt/follow.h"
 #include "attempt/lock.h"
+#include "attempt/make_workspace.h"
 #include "attempt/output.h"
 #include "attempt/recover.h"
 #include "attempt/watch.h"
@@ -34,7 +35,6 @@
 #include "egress/prices.h"
 #include "sandbox/controls.h"
 #include "sandbox/native/box.h"
-#include "workspace/prepare.h"
 #include "workspace/storage.h"
 
 namespace cofferdam::attempt {
@@ -228,41 +228,17 @@ class Attempt {
   }
 
   Status make_workspace() {
-    const contract::Limits& limits = invocation_->limits;
-    TRY(workspace::Storage storage,
-        workspace::Storage::create({host_.init, ready_.boxes.run_as, limits.work_bytes, limits.work_inodes,
-                                    cloned_->packs.bytes, host_.config.keep_storage}));
-    storage_.emplace(std::move(storage));
-    failpoint_part("keeper", storage_->keeper().pid);
-    // First the record, then the order: a keeper that outlives us can always be found.
-    TRY_VOID(write_file_atomic(dir_ + "/keeper", to_line(storage_->keeper())));
-    failpoint("keeper-recorded");
-    // One that has just ended takes nothing away as long as we hold its namespaces; a recovery would find
-    // out.
-    (void)storage_->keep().has_value();
-    account_.result().storage = contract::StorageFacts{
-        "tmpfs", static_cast<std::uint64_t>(host_.config.keep_storage.count()), "checkout"};
-    const std::string& base = cloned_->packs.packs.front();
-    TRY(UniqueFd pack, open_file(base, O_RDONLY));
-    TRY(UniqueFd index, open_file(contract::index_of(base), O_RDONLY));
-    const std::string branch = host_.config.branch_prefix + "/" + invocation_->attempt_id;
-    contract::Profile profile =
-        workspace::prepare_profile(invocation_, cloned_->identity, branch, pack.get(), index.get());
-    profile.deadline = std::min(profile.deadline, time_left());
-    TRY(sandbox::BoxOutput output,
-        sandbox::run_box(ready_.boxes, storage_->ref(), profile, 4096, cancel_->interrupt(&account_, true)));
-    if (!output.status.success()) {
-      return make_error(
-          Code::exhausted,
-          fmt::format("cannot check out {}: {}", cloned_->identity.base, printable(trim(output.err), 500)),
-          "raise limits.work_bytes or limits.work_inodes if the storage was full");
-    }
-    TRY_VOID(workspace::check_prepared(output.out, cloned_->identity));
-    account_.event(contract::event_type::workspace_ready, {{"bytes", limits.work_bytes},
-                                                           {"inodes", limits.work_inodes},
-                                                           {"kind", "tmpfs"},
+    const sandbox::Interrupt interrupt = cancel_->interrupt(&account_, true);
+    TRY(Workspace made,
+        attempt::make_workspace({host_, invocation_, *cloned_, ready_.boxes, dir_, interrupt, deadline_}));
+    storage_.emplace(std::move(made.storage));
+    const contract::StorageFacts& facts = account_.result().storage.emplace(std::move(made.facts));
+    account_.event(contract::event_type::workspace_ready, {{"bytes", invocation_->limits.work_bytes},
+                                                           {"inodes", invocation_->limits.work_inodes},
+                                                           {"kind", facts.kind},
+                                                           {"tree", facts.tree},
                                                            {"survives", "the supervisor"},
-                                                           {"kept_ms", host_.config.keep_storage.count()}});
+                                                           {"kept_ms", facts.kept_ms}});
     return {};
   }
 

@@ -513,6 +513,13 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
           {"recovery",
            in->nested({{"keep_storage", in->duration(0, kMaxTotalMs, &out->keep_storage)},
                        {"checkpoint_every", in->duration(0, kMaxTotalMs, &out->checkpoint_every)}})},
+          {"workspace",
+           in->nested({{"storage", in->choice({"auto", "memory", "image"},
+                                              [out](std::size_t i) {
+                                                out->work_storage = static_cast<WorkStorage>(i);
+                                              })},
+                       {"tree", in->choice({"overlay", "checkout"},
+                                           [out](std::size_t i) { out->work_overlay = i == 0; })}})},
           {"deadlines", in->nested(deadline_entries(in, &out->deadlines))},
           {"limits", in->nested(limits)},
       });

@@ -58,6 +58,13 @@ struct NamedDestination {
   std::optional<DestinationCredential> credential = {};  // then destination.credential is the name
 };
 
+// What holds an attempt's work tree.
+enum class WorkStorage {
+  automatic,  // an image for root, memory for everybody else
+  memory,     // tmpfs
+  image,      // a file system of its own on the disk of the state folder; as root only
+};
+
 struct Config {
   // [vendors.anthropic]
   VendorConfig anthropic{"https://api.anthropic.com", "", "ANTHROPIC_API_KEY"};
@@ -103,6 +110,9 @@ struct Config {
   // [recovery] checkpoint_every: how often work that lies in memory is committed into the attempt's own
   // store; 0s: not
   std::chrono::milliseconds checkpoint_every = std::chrono::minutes(10);
+  // [workspace] storage, tree: with "checkout" every attempt gets files of its own instead of an overlay
+  WorkStorage work_storage = WorkStorage::automatic;
+  bool work_overlay = true;
   // [deadlines] total = "30m", grace = "5s", first_output, idle; the last two are for agents only, and 0s
   // means that there is none. [limits] with the keys of Limits.
   Deadlines deadlines{std::chrono::minutes(30), std::chrono::seconds(5), std::chrono::minutes(5),

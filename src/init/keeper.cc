@@ -40,13 +40,12 @@ void run_keeper(const plan::Plan& plan) {
   enter_user_namespace(CLONE_NEWNS, plan::kInsideId, plan::kInsideId);
   make_private();
   // A root of our own, with the host's tree under /host: nothing of the host is hidden by what we mount, and
-  // boxes find their sources at fixed names. /tmp is only the place where this root is put together.
+  // sources are found at fixed names. /tmp is only the place where this root is put together.
   check(::mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=256,mode=0755") == 0,
         "mount the storage root");
   check(::mkdir("/tmp/host", 0755) == 0, "mkdir");
-  build_tree(plan.ops, "/tmp");
   change_root("/tmp", "host");
-  send_text(plan::from_init::ready, "");
+  send_text(plan::from_init::ready, build_tree(plan.ops, ""));
   wait_for_release(plan);
   ::_exit(0);
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "init/sys.h"
+#include "init/work_tree.h"
 
 namespace cofferdam::init {
 namespace {
@@ -44,15 +45,19 @@ void set_attributes(int tree, unsigned long attributes, bool recursive) {
 // open_tree(2), mount_setattr(2), move_mount(2): the copy is restricted before it is visible anywhere, and
 // attributes that a less privileged namespace must keep are kept, because only new ones are added.
 void bind(const Op& op, const std::string& target) {
-  int tree = ::open_tree(AT_FDCWD, op.a.c_str(),
-                         OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | kRecursive);
+  const bool given = op.n2 != 0;
+  const int tree = given
+                       ? static_cast<int>(op.n2)
+                       : ::open_tree(AT_FDCWD, op.a.c_str(),
+                                     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | kRecursive);
   if (tree < 0) die_with(("open " + op.a).c_str(), errno);
   struct stat info {};
   check(::fstatat(tree, "", &info, AT_EMPTY_PATH) == 0, "stat a mount source");
   make_target(target, S_ISDIR(info.st_mode));
   unsigned long attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
   if (op.n1 == 1) attributes |= MOUNT_ATTR_RDONLY;
-  set_attributes(tree, attributes, true);
+  // The supervisor has restricted its own (workspace/host_mount.cc).
+  if (!given) set_attributes(tree, attributes, true);
   check(::move_mount(tree, "", AT_FDCWD, target.c_str(), MOVE_MOUNT_F_EMPTY_PATH) == 0, "move_mount");
   ::close(tree);
 }
@@ -88,26 +93,43 @@ void tmpfs(const Op& op, const std::string& target) {
 }
 
 // overlayfs resolves its layers relative to the working directory and shows them as they were given, so the
-// mount table of the box reads "lowerdir=agent:none" and no host path. Two layers are the least it takes.
+// mount table of the box reads "lowerdir=lower:none" and no host path. Two layers are the least it takes.
 void overlay(const Op& op, const std::string& target) {
   std::string stage = target + ".layers";
   check(make_folder(stage, 0700), "mkdir for an overlay");
-  check(make_folder(stage + "/agent", 0700) && make_folder(stage + "/none", 0700), "mkdir for an overlay");
+  check(make_folder(stage + "/lower", 0700) && make_folder(stage + "/none", 0700), "mkdir for an overlay");
   Op source = op;
   source.n1 = 1;
-  bind(source, stage + "/agent");
+  bind(source, stage + "/lower");
   check(make_folder(target, 0755), "mkdir for an overlay");
   int here = ::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
   check(here >= 0 && ::chdir(stage.c_str()) == 0, "chdir for an overlay");
   check(::mount("overlay", target.c_str(), "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV,
-                "lowerdir=agent:none") == 0,
+                "lowerdir=lower:none") == 0,
         "mount an overlay");
   check(::fchdir(here) == 0, "chdir");
   ::close(here);
-  check(::umount2((stage + "/agent").c_str(), MNT_DETACH) == 0, "umount an overlay layer");
-  check(::rmdir((stage + "/agent").c_str()) == 0 && ::rmdir((stage + "/none").c_str()) == 0 &&
+  check(::umount2((stage + "/lower").c_str(), MNT_DETACH) == 0, "umount an overlay layer");
+  check(::rmdir((stage + "/lower").c_str()) == 0 && ::rmdir((stage + "/none").c_str()) == 0 &&
             ::rmdir(stage.c_str()) == 0,
         "remove an overlay stage");
+}
+
+// An index, which may be larger than what a plan carries.
+void copy(const Op& op, const std::string& target) {
+  const int from = static_cast<int>(op.n2);
+  const int to = ::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  check(to >= 0, "create a copy");
+  static char buffer[1U << 16U];
+  while (true) {
+    const ssize_t n = ::read(from, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    check(n >= 0, "read what is copied");
+    if (n == 0) break;
+    check(::write(to, buffer, static_cast<std::size_t>(n)) == n, "write a copy");
+  }
+  ::close(to);
+  ::close(from);
 }
 
 void make_file(const Op& op, const std::string& target) {
@@ -146,18 +168,31 @@ void apply(const Op& op, const std::string& target) {
       return;
     case OpCode::device:
       return device(op, target);
+    case OpCode::copy:
+      return copy(op, target);
+    case OpCode::work_tree:
+      return;  // build_tree() has done it: its answer matters
   }
   die_with("unknown step in the plan", EINVAL);
 }
 
 }  // namespace
 
+void bind_source(const Op& op, const std::string& target) {
+  bind(op, target);
+}
+
 void make_private() {
   check(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "make mounts private");
 }
 
-void build_tree(const std::vector<Op>& ops, const std::string& root) {
-  for (const Op& op : ops) apply(op, root + op.b);
+std::string build_tree(const std::vector<Op>& ops, const std::string& root) {
+  std::string problem;
+  for (const Op& op : ops) {
+    if (op.code == OpCode::work_tree) problem = mount_work_tree(op, root + op.b);
+    apply(op, root + op.b);
+  }
+  return problem;
 }
 
 void change_root(const char* new_root, const char* old_inside) {

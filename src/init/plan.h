@@ -37,7 +37,15 @@ enum class OpCode : std::uint8_t {
   proc = 7,     // b: where
   devpts = 8,   // b: where
   device = 9,   // a: source device node, b: target; n1: expected rdev
+  copy = 10,    // n2: descriptor of a regular file of ours, read from its start; b: file to make
+  // a: source folder, b: target; writable. What is written goes to "upper" beside the target, whose folder
+  // is the storage. Where such a mount does not do on this storage, the target stays as it was, and the
+  // reason is in the keeper's `ready`.
+  work_tree = 11,
 };
+// Keeper: a source of bind, overlay and work_tree may be a mount of the supervisor's that is in no tree yet
+// (open_tree(2), fsmount(2)), for what our user cannot walk to: n2 is then its descriptor, and `a` is not
+// looked at. 0: none.
 
 struct Op {
   OpCode code = OpCode::dir;

@@ -199,7 +199,7 @@ bool bounded(const char* path, std::uint64_t bytes, std::uint64_t inodes, std::s
 }
 
 Finding storage_bound(const plan::Plan& plan) {
-  Finding finding{true, "no storage in this box"};
+  Finding finding{true, "no writable storage in this box"};
   if (plan.expected.work_bytes != 0) {
     finding.enforced =
         bounded("/workspace", plan.expected.work_bytes, plan.expected.work_inodes, &finding.detail);

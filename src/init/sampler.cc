@@ -69,6 +69,7 @@ constexpr int kResident = 24;
 
 void Sampler::start(const plan::Plan& plan) {
   memory_limit_ = plan.memory_bytes;
+  work_ = plan.expected.work_bytes != 0;
   pids_limit_ = plan.pids;
   if (memory_limit_ == 0 && pids_limit_ == 0) return;
   proc_ = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -166,8 +167,10 @@ void Sampler::look_at_storage() {
     send_text(plan::from_init::full, what);
   };
   struct statvfs info {};
-  if (::statvfs("/workspace", &info) == 0) {
-    report(&work_bytes_full_, info.f_bfree == 0, "work-bytes");
+  // A tree that cannot be written may lie on the host's own file system.
+  if (work_ && ::statvfs("/workspace", &info) == 0) {
+    // ext4 keeps some blocks for itself, and the last ones go to no whole file: a thousandth is nothing.
+    report(&work_bytes_full_, info.f_bavail <= info.f_blocks / 1000, "work-bytes");
     report(&work_inodes_full_, info.f_ffree == 0, "work-inodes");
   }
   for (const char* path : {"/home/agent", "/tmp", "/dev/shm"}) {

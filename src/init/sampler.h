@@ -41,6 +41,7 @@ class Sampler {
   std::uint64_t peak_pids_ = 0;
   int timer_ = -1;
   int proc_ = -1;
+  bool work_ = false;  // the work tree is the attempt's own storage
   bool reported_ = false;
   bool work_bytes_full_ = false;
   bool work_inodes_full_ = false;

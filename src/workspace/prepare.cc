@@ -5,46 +5,52 @@
 namespace cofferdam::workspace {
 namespace {
 
-// $1 object format, $2 head, $3 branch. Only fixed text runs; what is variable are validated ids and our own
-// branch name, as arguments. The configuration is complete here: nothing is read from anywhere else.
+// $1 head; for a cached tree $2 and $3, the most bytes and files. Only fixed text runs; what is variable are
+// validated ids and numbers, as arguments. The metadata, the configuration with them, are there already.
 //
 // After the checkout every file gets one fixed time in the past: entries as old as the index itself would be
 // hashed again by every `git status` ("racily clean", git's Documentation/technical/racy-git).
+//
+// The second reading of a cached tree compares content, whatever git's index believes: a file that hashes to
+// something else (a text file that is not stored as its attributes say, which is how it is in every clone)
+// must be what git makes of its blob, byte by byte.
 constexpr const char* kScript = R"sh(set -eu
 umask 022
 cd /workspace
-git=/workspace/.git
-mkdir -p "$git/objects/pack" "$git/objects/info" "$git/refs/heads" "$git/info"
-version=0
-if [ "$1" = sha256 ]; then version=1; fi
-{
-  printf '[core]\n\trepositoryformatversion = %s\n\tfilemode = true\n\tbare = false\n' "$version"
-  printf '\tlogallrefupdates = false\n\thooksPath = /dev/null\n\tfsmonitor = false\n'
-  printf '\tprotectHFS = true\n\tprotectNTFS = true\n\tsymlinks = true\n\tignorecase = false\n'
-  printf '[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n'
-  if [ "$1" = sha256 ]; then printf '[extensions]\n\tobjectformat = sha256\n'; fi
-} > "$git/config"
-printf 'ref: refs/heads/%s\n' "$3" > "$git/HEAD"
-mkdir -p "$git/refs/heads/$(dirname "$3")"
-printf '%s\n' "$2" > "$git/refs/heads/$3"
-cat <&3 > "$git/objects/pack/pack-base.pack"
-cat <&4 > "$git/objects/pack/pack-base.idx"
-exec 3<&- 4<&-
-git read-tree "$2"
+if [ $# -gt 1 ]; then
+  git ls-tree -r -l "$1" | {
+    bytes=0 files=0
+    while read -r mode kind id size name; do
+      files=$((files + 1))
+      case $size in *[!0-9]*) ;; *) bytes=$((bytes + size)) ;; esac
+    done
+    if [ "$bytes" -gt "$2" ] || [ "$files" -gt "$3" ]; then
+      echo "it has $files files and $bytes bytes, and the disk has room for $3 and $2" >&2
+      exit 1
+    fi
+  }
+fi
+git read-tree "$1"
 git checkout-index --all --index --force --quiet
 find . -path ./.git -prune -o \( -type f -o -type l \) -exec touch -h -d @1000000000 {} +
 git update-index -q --refresh
+if [ $# -gt 1 ]; then
+  GIT_INDEX_FILE=/workspace/.git/second
+  export GIT_INDEX_FILE
+  git read-tree "$1"
+  git update-index -q --really-refresh
+  git diff-files -z --name-only --ignore-submodules=all > .git/differs
+  xargs -0 -r -n 1 sh -c 'git cat-file --filters "$0:$1" | cmp -s - "./$1" || exit 255' "$1" < .git/differs
+  unset GIT_INDEX_FILE
+  cat .git/index >&3
+fi
 git write-tree
 )sh";
 
-}  // namespace
-
-contract::Profile prepare_profile(const contract::Invocation& invocation,
-                                  const contract::CloneIdentity& clone, const std::string& branch,
-                                  int pack_fd, int index_fd) {
+contract::Profile checkout_profile(const contract::CloneIdentity& clone) {
   contract::Profile profile;
   profile.kind = "prepare";
-  profile.argv = {"/bin/sh", "-c", kScript, "prepare", clone.object_format, clone.base, branch};
+  profile.argv = {"/bin/sh", "-c", kScript, "prepare", clone.base};
   profile.env = {"PATH=/usr/bin:/bin",
                  "HOME=/home/agent",
                  "LC_ALL=C",
@@ -58,10 +64,27 @@ contract::Profile prepare_profile(const contract::Invocation& invocation,
   profile.metadata = contract::Access::read_write;
   profile.scratch_bytes = 64U << 20U;
   profile.scratch_inodes = 4096;
+  profile.deadline = std::chrono::minutes(10);
+  return profile;
+}
+
+}  // namespace
+
+contract::Profile prepare_profile(const contract::Invocation& invocation,
+                                  const contract::CloneIdentity& clone) {
+  contract::Profile profile = checkout_profile(clone);
   profile.work_bytes = invocation->limits.work_bytes;
   profile.work_inodes = invocation->limits.work_inodes;
-  profile.deadline = std::chrono::minutes(10);
-  profile.fds = {{pack_fd, 3}, {index_fd, 4}};
+  return profile;
+}
+
+contract::Profile make_tree_profile(const contract::CloneIdentity& clone, const TreeBounds& bounds,
+                                    int index_fd) {
+  contract::Profile profile = checkout_profile(clone);
+  profile.argv.push_back(std::to_string(bounds.bytes));
+  profile.argv.push_back(std::to_string(bounds.files));
+  profile.file_size_limit = bounds.bytes;
+  profile.fds = {{index_fd, 3}};
   return profile;
 }
 

@@ -1,7 +1,8 @@
-// Filling the storage: git metadata of ours and a checkout of the trusted head, made by git inside a box that
-// has no network and no program of the repository's. The pack comes in over a descriptor.
+// Checking the trusted head out, by git inside a box that has no network and no program of the repository's:
+// into an attempt's own storage, or into a folder of the vault that becomes a cached tree.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,10 +13,18 @@
 
 namespace cofferdam::workspace {
 
-// The box's descriptors 3 and 4 are the pack and its index, opened for reading.
 contract::Profile prepare_profile(const contract::Invocation& invocation,
-                                  const contract::CloneIdentity& clone, const std::string& branch,
-                                  int pack_fd, int index_fd);
+                                  const contract::CloneIdentity& clone);
+
+// What a cached tree may take of the host.
+struct TreeBounds {
+  std::uint64_t bytes = 0;
+  std::uint64_t files = 0;
+};
+// The same into a cached tree: looks first whether it fits, reads every file once more afterwards, and writes
+// the index to `index_fd` (borrowed until the box has started).
+contract::Profile make_tree_profile(const contract::CloneIdentity& clone, const TreeBounds& bounds,
+                                    int index_fd);
 
 // The box prints the tree that the checkout's index has; it must be the head's.
 Status check_prepared(std::string_view output, const contract::CloneIdentity& clone);

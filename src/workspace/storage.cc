@@ -12,35 +12,63 @@
 
 #include "base/file.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "init/client.h"
+#include "workspace/host_mount.h"
 
 namespace cofferdam::workspace {
 namespace {
 
 constexpr int kKeeperBoundMs = 30'000;
 
-// Room for the pack, its index once more (git writes temporary files), the work tree's index and refs.
-std::uint64_t metadata_bytes(const StorageOptions& options) {
-  return options.base_bytes * 2 + options.work_inodes * 512 + (16U << 20U);
-}
+// What the host gives to a keeper. As root everything is a mount or a file of the supervisor's, by
+// descriptor.
+class HostSide {
+ public:
+  explicit HostSide(const StorageOptions& options) : by_fd_(options.run_as.has_value()) {}
 
-plan::Plan plan_keeper(const StorageOptions& options) {
-  using plan::Op;
-  using plan::OpCode;
-  plan::Plan plan;
-  plan.role = plan::Role::keeper;
-  plan.linger_ms = static_cast<std::uint64_t>(options.linger.count());
-  plan.ops = {
-      Op{OpCode::dir, "", "/box", 0755, 0, 0},
-      Op{OpCode::tmpfs, "", "/work", options.work_bytes, options.work_inodes, 0755},
-      Op{OpCode::dir, "", "/work/tree", 0755, 0, 0},
-      Op{OpCode::dir, "", "/work/tree/.git", 0755, 0, 0},
-      Op{OpCode::tmpfs, "", "/meta", metadata_bytes(options), 4096, 0755},
-      Op{OpCode::dir, "", "/meta/git", 0755, 0, 0},
-      // Loose objects of everything that the agent may have written, and a pack of them.
-      Op{OpCode::tmpfs, "", "/out", options.work_bytes * 2, options.work_inodes * 2 + 4096, 0755},
-  };
-  return plan;
+  Result<Source> folder(const std::string& path, bool read_only) {
+    if (path.empty()) return Source{};
+    if (!by_fd_) return Source{path};
+    TRY(UniqueFd mount, detached_mount(path, read_only));
+    return Source{"", own(std::move(mount))};
+  }
+  int own(UniqueFd fd) {
+    owned_.push_back(std::move(fd));
+    return borrow(owned_.back().get());
+  }
+  // The number that the keeper will know it by.
+  int borrow(int fd) {
+    fds_.push_back({fd, plan::kFirstExtraFd + static_cast<int>(fds_.size())});
+    return fds_.back().target;
+  }
+  const std::vector<FdMapping>& fds() const { return fds_; }
+
+ private:
+  bool by_fd_;
+  std::vector<UniqueFd> owned_;
+  std::vector<FdMapping> fds_;
+};
+
+Result<KeeperInput> gather(const StorageOptions& options, HostSide* host) {
+  KeeperInput input;
+  input.work_bytes = options.work_bytes;
+  input.work_inodes = options.work_inodes;
+  input.metadata = options.metadata;
+  input.form = options.form;
+  input.linger = options.linger;
+  TRY(input.objects, host->folder(options.objects_dir, true));
+  TRY(input.tree, host->folder(options.tree_dir, options.form != TreeForm::making));
+  if (options.disk_fd >= 0) input.disk.fd = host->borrow(options.disk_fd);
+  if (options.held_fd >= 0) host->borrow(options.held_fd);
+  if (!options.index_path.empty()) {
+    TRY(UniqueFd index, open_file(options.index_path, O_RDONLY | O_NOFOLLOW));
+    struct stat info {};
+    if (::fstat(index.get(), &info) != 0) return sys_error("stat " + options.index_path, errno);
+    input.index_bytes = static_cast<std::uint64_t>(info.st_size);
+    input.index_fd = host->own(std::move(index));
+  }
+  return input;
 }
 
 // Whether a process lives in the user namespace `own` or in one nested in it. What has ended meanwhile, or is
@@ -70,7 +98,10 @@ Result<Storage> Storage::create(const StorageOptions& options) {
   // It ends by its own watch over the socket, and not by a death signal, which would leave nothing to
   // recover.
   starting.die_with_parent = false;
-  TRY(init_client::InitProcess process, init_client::start_init(starting, plan_keeper(options)));
+  HostSide host(options);
+  TRY(const KeeperInput input, gather(options, &host));
+  starting.fds = host.fds();
+  TRY(init_client::InitProcess process, init_client::start_init(starting, plan_keeper(input)));
   TRY(bool spoke, wait_readable(process.control.get(), kKeeperBoundMs));
   if (!spoke) return make_error(Code::timeout, "the storage keeper did not start in time");
   TRY(init_client::InitMessage message, init_client::receive(process.control.get()));
@@ -78,6 +109,11 @@ Result<Storage> Storage::create(const StorageOptions& options) {
   if (message.kind != plan::from_init::ready)
     return make_error(Code::protocol, "the storage keeper ended early");
   Storage storage;
+  storage.form_ = options.form;
+  if (!message.fields.empty() && !message.fields[0].empty()) {
+    storage.form_ = TreeForm::checkout;
+    storage.problem_ = printable(message.fields[0], 300);
+  }
   TRY(storage.id_, identify(process.child.pid()));
   storage.keeper_ = std::move(process.child);
   storage.control_ = std::move(process.control);

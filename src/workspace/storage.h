@@ -1,6 +1,6 @@
-// An attempt's storage: one user and mount namespace, held by a keeper process, with three bounded tmpfs in
-// it: the work tree (bytes and inodes as the invocation says), the git metadata, and the way out. Boxes are
-// nested namespaces in it and have no right over its mounts.
+// An attempt's storage: one user and mount namespace, held by a keeper process. In it are the work tree,
+// bounded in bytes and inodes, the git metadata, and the way out. Boxes are nested namespaces in it and have
+// no right over its mounts.
 //
 // Once keep() has been called the keeper outlives a supervisor that goes away, for a bounded time, so that a
 // recovery can take the storage over.
@@ -17,6 +17,8 @@
 #include "base/process_id.h"
 #include "base/result.h"
 #include "contract/profile.h"
+#include "workspace/metadata.h"
+#include "workspace/plan_keeper.h"
 
 namespace cofferdam::workspace {
 
@@ -25,13 +27,22 @@ struct StorageOptions {
   std::optional<UserIds> run_as;  // when we are root
   std::uint64_t work_bytes = 0;
   std::uint64_t work_inodes = 0;
-  std::uint64_t base_bytes = 0;         // size of the base pack: the metadata's bound follows from it
   std::chrono::milliseconds linger{0};  // how long the keeper outlives us, once keep() has been called
+  // Git metadata and the folder with the base packs; empty: none.
+  std::vector<MetadataFile> metadata = {};
+  std::string objects_dir = {};
+  // Where the work tree comes from. The folder is not empty unless it is a checkout.
+  TreeForm form = TreeForm::checkout;
+  std::string tree_dir = {};
+  std::string index_path = {};  // of the tree's index; empty: none yet
+  int disk_fd = -1;             // borrowed: a mount (host_mount.h) for the work; -1: memory
+  int held_fd = -1;             // borrowed: a lock that the keeper holds as long as it lives
 };
 
 // Owns the keeper: the storage is given back when this is destroyed.
 class Storage {
  public:
+  // An overlay that does not do on this storage is a checkout instead: tree_form() and tree_problem() say so.
   static Result<Storage> create(const StorageOptions& options);
   // Takes over what another process left. Code::not_found when the keeper has ended, and the work with it;
   // other errors say nothing about it.
@@ -39,6 +50,9 @@ class Storage {
   // Which process holds the storage: to be written down before keep().
   const ProcessId& keeper() const { return id_; }
   Status keep();
+  // Only of a storage that was created here.
+  TreeForm tree_form() const { return form_; }
+  const std::string& tree_problem() const { return problem_; }  // empty: it is what was asked for
   contract::StorageRef ref() const { return {userns_.get(), mntns_.get()}; }
   // Processes of boxes in this storage, as far as they can be seen: user_namespaces(7), ioctl_ns(2). PID 1 of
   // a box cannot be seen by an unprivileged user, but its launcher can, which ends after it.
@@ -56,6 +70,8 @@ class Storage {
   Storage() = default;
   Status open_namespaces();
   ProcessId id_;
+  TreeForm form_ = TreeForm::checkout;
+  std::string problem_;
   Child keeper_;      // not of a storage that was taken over
   UniqueFd control_;  // likewise
   UniqueFd pidfd_;    // only of a storage that was taken over

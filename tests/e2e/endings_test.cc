@@ -166,7 +166,7 @@ TEST_P(Endings, ScratchIsTheBoxsOwn) {
 // An attempt that fails before there is a box is settled like any other.
 TEST_P(Endings, WhatNeverStartedIsSettledToo) {
   world().commit({{"big.txt", std::string(300'000, 'x')}}, "too large");
-  configure("[limits]\nwork_bytes = 65536\n");
+  configure("[workspace]\ntree = \"checkout\"\n[limits]\nwork_bytes = 65536\n");
   RunOutcome outcome = run("small", "exit 0");
   EXPECT_EQ(outcome.result->outcome, Outcome::refused) << outcome.err;
   EXPECT_FALSE(has_event("small", "started"));
@@ -175,7 +175,7 @@ TEST_P(Endings, WhatNeverStartedIsSettledToo) {
   ASSERT_GE(events.size(), 2U);
   EXPECT_EQ(events[events.size() - 2].type, "settled");
   EXPECT_EQ(events.back().type, "finished");
-  configure("[limits]\nwork_bytes = 1048576\n");
+  configure("[workspace]\ntree = \"checkout\"\n[limits]\nwork_bytes = 1048576\n");
   EXPECT_EQ(run("large", "exit 0").result->outcome, Outcome::completed) << "the control";
 }
 

@@ -141,7 +141,8 @@ plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std:
   plan.expected.work = static_cast<std::uint8_t>(empty_work ? Access::read_only : profile.work);
   plan.expected.metadata = static_cast<std::uint8_t>(profile.metadata);
   plan.expected.output = static_cast<std::uint8_t>(profile.output);
-  if (profile.work != Access::none) {
+  // Of what can be written: a read-only tree may be the cached one, on the host's own file system.
+  if (profile.work == Access::read_write) {
     plan.expected.work_bytes = profile.work_bytes;
     plan.expected.work_inodes = profile.work_inodes;
   }

@@ -90,8 +90,8 @@ TEST(PlanBox, StorageIsMountedExactlyAsTheProfileSays) {
     EXPECT_EQ(plan.expected.output, static_cast<std::uint8_t>(profile.output));
     const bool empty = profile.work == Access::none && profile.metadata != Access::none;
     EXPECT_EQ(plan.expected.work, static_cast<std::uint8_t>(empty ? Access::read_only : profile.work));
-    EXPECT_EQ(plan.expected.work_bytes, profile.work == Access::none ? 0U : profile.work_bytes);
-    EXPECT_EQ(plan.expected.work_inodes, profile.work == Access::none ? 0U : profile.work_inodes);
+    EXPECT_EQ(plan.expected.work_bytes, profile.work == Access::read_write ? profile.work_bytes : 0U);
+    EXPECT_EQ(plan.expected.work_inodes, profile.work == Access::read_write ? profile.work_inodes : 0U);
   });
 }
 

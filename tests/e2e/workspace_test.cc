@@ -1,0 +1,160 @@
+// The work tree: a cached tree with a bounded layer above it, the tree itself in a read-only phase, and what
+// of them the host and later attempts see.
+#include <unistd.h>
+
+#include <chrono>
+
+#include "base/text.h"
+#include "e2e/fixture.h"
+
+namespace cofferdam::test {
+namespace {
+
+class WorkTree : public EndToEnd {
+ protected:
+  // The folders of the cached trees in the vault.
+  std::vector<std::string> trees() const {
+    std::vector<std::string> found;
+    auto repositories = list_dir(world().state() + "/vault");
+    if (!repositories) return found;
+    for (const std::string& repository : *repositories) {
+      std::string parent = world().state();
+      parent.append("/vault/").append(repository).append("/tree");
+      auto names = list_dir(parent);
+      if (!names) continue;
+      for (const std::string& name : *names) found.push_back(parent + "/" + name);
+    }
+    return found;
+  }
+};
+
+TEST_P(WorkTree, IsAnOverlayOverACachedTreeThatNobodyChanges) {
+  world().commit({{"dir/one.txt", "one\n"}, {"dir/two.txt", "two\n"}, {"gone/deep/x", "x\n"}}, "folders");
+  RunOutcome first = run_script("true");
+  ASSERT_EQ(first.status.code, 0) << first.err;
+  EXPECT_EQ(first.result->storage->tree, "overlay");
+  EXPECT_EQ(first.result->storage->tree_reason, "");
+  ASSERT_EQ(trees().size(), 1U);
+  const std::string before = world().fingerprint(trees()[0] + "/tree");
+
+  RunOutcome second = run_script(
+      "set -e; echo more >> dir/one.txt; rm -rf gone; mkdir gone; test -z \"$(ls -A gone)\"; echo new > "
+      "gone/y; "
+      "mv dir/two.txt dir/three.txt; chmod 755 README.md");
+  ASSERT_EQ(second.status.code, 0) << second.err;
+  EXPECT_EQ(second.result->storage->tree, "overlay");
+  ASSERT_EQ(trees().size(), 1U) << "the same head has one tree";
+  EXPECT_EQ(world().fingerprint(trees()[0] + "/tree"), before);
+  const std::string commit = second.result->change.commit.value_or("");
+  EXPECT_EQ(world().git({"diff", "--name-status", "--no-renames", "HEAD", commit}),
+            "M\tREADME.md\nM\tdir/one.txt\nA\tdir/three.txt\nD\tdir/two.txt\nD\tgone/deep/x\nA\tgone/y");
+}
+
+// git compares size, times, inode number and ids; what does not agree it opens and hashes. diff-files names
+// such a file without looking into it.
+TEST_P(WorkTree, GitInTheBoxOpensNoTrackedFile) {
+  RunOutcome outcome = run_script(
+      "git diff-files --name-only > stale.txt; cp -p src/a.txt copy; mv copy src/a.txt; "
+      "git diff-files --name-only > touched.txt");
+  ASSERT_EQ(outcome.status.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.result->storage->tree, "overlay");
+  const std::string commit = outcome.result->change.commit.value_or("");
+  EXPECT_EQ(world().git({"show", commit + ":stale.txt"}), "");
+  EXPECT_EQ(world().git({"show", commit + ":touched.txt"}), "src/a.txt") << "the control";
+}
+
+TEST_P(WorkTree, ReadOnlyPhaseGetsTheTreeItself) {
+  RunOutcome outcome = world().cofferdam({"review", "--json", "--agent", "command", "--", "/bin/sh", "-c",
+                                          "git diff-files --name-only; git status --porcelain; if echo x 2> "
+                                          "/dev/null > new; then echo written; fi; "
+                                          "cat src/a.txt"});
+  ASSERT_TRUE(outcome.result.has_value()) << outcome.err;
+  EXPECT_EQ(outcome.result->outcome, contract::Outcome::completed) << outcome.out;
+  EXPECT_EQ(outcome.result->storage->tree, "read-only");
+  EXPECT_EQ(printed(outcome), world().git({"show", "HEAD:src/a.txt"}) + "\n");
+}
+
+TEST_P(WorkTree, BoxSeesNoPathOfTheHost) {
+  RunOutcome outcome = run_script("cat /proc/self/mountinfo");
+  ASSERT_EQ(outcome.status.code, 0) << outcome.err;
+  const std::string mounts = printed(outcome);
+  EXPECT_NE(mounts.find("lowerdir=lower"), std::string::npos) << mounts;
+  EXPECT_EQ(mounts.find("vault"), std::string::npos) << mounts;
+  EXPECT_EQ(mounts.find(world().root()), std::string::npos) << mounts;
+}
+
+// A tree goes with the base packs: least recently used first, and never one that is in use.
+TEST_P(WorkTree, GoesWhenTheCacheIsOverItsBound) {
+  RunOutcome outcome = run_script("true", {"--attempt-id", "kept"});
+  ASSERT_EQ(outcome.status.code, 0) << outcome.err;
+  ASSERT_EQ(trees().size(), 1U) << "the control: it is kept for the next attempt";
+  world().write(world().config(), "[cache]\nmax_bytes = 0\n");
+  ASSERT_EQ(world().cofferdam({"prune", "--config", world().config()}).status.code, 0);
+  EXPECT_EQ(trees().size(), 0U);
+  RunOutcome again = run_script("cat src/a.txt", {"--attempt-id", "again"});
+  ASSERT_EQ(again.status.code, 0) << again.err;
+  EXPECT_EQ(trees().size(), 1U);
+}
+
+// What an attempt gets where an overlay does not do, and for who wants it.
+TEST_P(WorkTree, AFullCheckoutGivesTheSameChange) {
+  world().commit({{"dir/one.txt", "one\n"}, {"gone/deep/x", "x\n"}}, "folders");
+  const std::string script =
+      "git diff-files --name-only; echo more >> dir/one.txt; rm -rf gone; mkdir gone; echo new > gone/y";
+  RunOutcome above = run_script(script, {"--attempt-id", "above"});
+  world().write(world().config(), "[workspace]\ntree = \"checkout\"\n");
+  RunOutcome full = run_script(script, {"--attempt-id", "full", "--config", world().config()});
+  ASSERT_EQ(above.status.code, 0) << above.err;
+  ASSERT_EQ(full.status.code, 0) << full.err;
+  EXPECT_EQ(above.result->storage->tree, "overlay");
+  EXPECT_EQ(full.result->storage->tree, "checkout");
+  EXPECT_NE(full.result->storage->tree_reason.find("workspace.tree"), std::string::npos);
+  EXPECT_EQ(above.result->change.tree, full.result->change.tree);
+  EXPECT_EQ(above.result->change.file_count, 3U);
+  EXPECT_EQ(printed(above), "");
+  EXPECT_EQ(printed(full), "");
+}
+
+// Bytes and inodes have a bound on either kind of storage, and the result says which of the two was met. For
+// root it is a disk of the attempt's own, of which the host keeps nothing: no mount, no loop device, no file.
+TEST_P(WorkTree, StorageIsBoundedWhateverItIs) {
+  const bool root = GetParam() == User::root;
+  for (const std::string kind : {"auto", "memory"}) {
+    SCOPED_TRACE(kind);
+    world().write(world().config(), "[workspace]\nstorage = \"" + kind +
+                                        "\"\n[limits]\nwork_bytes = 33554432\nwork_inodes = 1000\n");
+    const std::vector<std::string> more = {"--config", world().config()};
+    RunOutcome fits = run_script("head -c 20000000 /dev/zero > big && rm big && df -i . | tail -n 1", more);
+    EXPECT_EQ(fits.status.code, 0) << "the control: " << fits.err;
+    EXPECT_EQ(fits.result->storage->kind, root && kind == "auto" ? "image" : "tmpfs");
+    EXPECT_EQ(fits.result->storage->tree, "overlay");
+    RunOutcome bytes = run_script("head -c 40000000 /dev/zero > big", more);
+    EXPECT_EQ(bytes.result->cause.control, "work-bytes") << bytes.err;
+    RunOutcome inodes = run_script("for i in $(seq 2000); do : > f$i || exit 1; done", more);
+    EXPECT_EQ(inodes.result->cause.control, "work-inodes") << inodes.err;
+    EXPECT_GT(inodes.result->resources.work_inodes, 900U);
+    EXPECT_LE(inodes.result->resources.work_inodes, 1000U);
+  }
+  // The kernel gives a loop device back behind the last mount, a moment after the keeper's end.
+  const std::string loops =
+      "grep -l '" + world().root() + "' /sys/block/loop*/loop/backing_file 2> /dev/null";
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!outside(loops).out.empty() && std::chrono::steady_clock::now() < end) ::usleep(20'000);
+  EXPECT_EQ(outside(loops).out, "");
+}
+
+// C24: what could take the host's last bytes is refused before anything is taken.
+TEST_P(WorkTree, IsRefusedWhenTheHostHasNoRoomForIt) {
+  world().write(world().config(), "[limits]\nwork_bytes = 1099511627776\n");  // 1 TiB
+  RunOutcome outcome = run_script("true", {"--config", world().config(), "--attempt-id", "huge"});
+  EXPECT_EQ(outcome.result->outcome, contract::Outcome::refused) << outcome.err;
+  EXPECT_EQ(outcome.result->cause.control, "workspace");
+  EXPECT_NE(outcome.result->cause.detail.find("lower limits.work_bytes"), std::string::npos)
+      << outcome.result->cause.detail;
+  EXPECT_EQ(run_script("true").status.code, 0) << "the control";
+}
+
+COFFERDAM_FOR_BOTH_USERS(WorkTree);
+
+}  // namespace
+}  // namespace cofferdam::test
