@@ -18,6 +18,8 @@
 namespace cofferdam::init {
 namespace {
 
+constexpr std::uint64_t kNothingBytes = 64U << 10U;
+
 constexpr std::uint64_t kPeriodUs = 200'000;
 // Thousands of processes take longer to look at: never more than a tenth of one processor goes into that.
 constexpr std::uint64_t kRestPerLook = 10;
@@ -169,8 +171,11 @@ void Sampler::look_at_storage() {
   struct statvfs info {};
   // A tree that cannot be written may lie on the host's own file system.
   if (work_ && ::statvfs("/workspace", &info) == 0) {
-    // ext4 keeps some blocks for itself, and the last ones go to no whole file: a thousandth is nothing.
-    report(&work_bytes_full_, info.f_bavail <= info.f_blocks / 1000, "work-bytes");
+    // ext4 keeps some blocks for itself, and the last ones go to no whole file: a thousandth is nothing, and
+    // of a small one so are 64 KiB.
+    const std::uint64_t small = std::min<std::uint64_t>(kNothingBytes / info.f_frsize, info.f_blocks / 16);
+    report(&work_bytes_full_, info.f_bavail <= std::max<std::uint64_t>(info.f_blocks / 1000, small),
+           "work-bytes");
     report(&work_inodes_full_, info.f_ffree == 0, "work-inodes");
   }
   for (const char* path : {"/home/agent", "/tmp", "/dev/shm"}) {

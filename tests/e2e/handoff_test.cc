@@ -242,7 +242,7 @@ TEST_P(Checkpoint, WhatWouldBeRefusedIsNoCheckpoint) {
 
 // The storage of the attempt goes with the machine; what had been committed by then is there.
 TEST_P(Checkpoint, IsWhatIsLeftWhenTheStorageHasGone) {
-  configure("[recovery]\ncheckpoint_every = \"1s\"\n");
+  configure("[workspace]\nstorage = \"memory\"\n[recovery]\ncheckpoint_every = \"1s\"\n");
   const std::string tail = random_hex(8);
   Running running(world(), in_two_steps("safe", tail));
   Running::wait_for(printed_by("safe"), "ready");
