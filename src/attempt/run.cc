@@ -136,6 +136,22 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   return readied;
 }
 
+contract::Json cloned_facts(const clone::Cloned& cloned, const contract::SourceFacts& source) {
+  return {{"head", cloned.identity.head},
+          {"tree", cloned.identity.tree},
+          {"base", cloned.identity.base},
+          {"history", contract::history_name(cloned.identity.history)},
+          {"id", cloned.identity.id},
+          {"bytes", contract::json_count(cloned.packs.bytes)},
+          {"kind", source.kind},
+          {"shallow", source.shallow},
+          {"partial", source.partial},
+          {"dirty_files", contract::json_count(source.dirty_files)},
+          {"untracked_files", contract::json_count(source.untracked_files)},
+          {"submodules", contract::json_count(source.submodules)},
+          {"lfs_files", contract::json_count(source.lfs_files)}};
+}
+
 ledger::Capacity capacity_of(const Host& host) {
   return {host.config.capacity_attempts, host.config.capacity_memory_bytes};
 }
@@ -219,10 +235,8 @@ class Attempt {
     TRY(clone::Cloned cloned,
         clone::clone_head(ready_.source, invocation_->clone, host_.state_dir + "/vault"));
     account_.result().clone = cloned.identity;
-    account_.event(contract::event_type::cloned, {{"head", cloned.identity.head},
-                                                  {"tree", cloned.identity.tree},
-                                                  {"id", cloned.identity.id},
-                                                  {"bytes", contract::json_count(cloned.packs.bytes)}});
+    account_.result().source = clone::source_facts(ready_.source, cloned);
+    account_.event(contract::event_type::cloned, cloned_facts(cloned, *account_.result().source));
     cloned_ = std::move(cloned);
     return {};
   }
@@ -242,12 +256,10 @@ class Attempt {
     (void)storage_->keep().has_value();
     account_.result().storage =
         contract::StorageFacts{"tmpfs", static_cast<std::uint64_t>(host_.config.keep_storage.count())};
-    const std::string& base = cloned_->packs.packs.front();
-    TRY(UniqueFd pack, open_file(base, O_RDONLY));
-    TRY(UniqueFd index, open_file(contract::index_of(base), O_RDONLY));
+    TRY(const workspace::GatheredPacks packs, workspace::gather_packs(cloned_->packs, dir_));
     const std::string branch = host_.config.branch_prefix + "/" + invocation_->attempt_id;
-    contract::Profile profile =
-        workspace::prepare_profile(invocation_, cloned_->identity, branch, pack.get(), index.get());
+    contract::Profile profile = workspace::prepare_profile(
+        invocation_, cloned_->identity, branch, packs.file.get(), packs.sizes, cloned_->packs.shallow);
     profile.deadline = std::min(profile.deadline, time_left());
     TRY(sandbox::BoxOutput output,
         sandbox::run_box(ready_.boxes, storage_->ref(), profile, 4096, cancel_->interrupt(&account_, true)));

@@ -20,12 +20,16 @@
 namespace cofferdam::git {
 
 struct GitCall {
-  std::string git_dir;            // always explicit: git never discovers a repository
+  std::string git_dir;            // explicit, unless discover_in is given
   std::vector<std::string> args;  // the verb first
   std::string_view input = {};    // borrowed until the call returns
   std::vector<std::string> extra_env = {};
   std::optional<UserIds> run_as = {};
   CaptureLimits limits = {};
+  std::string work_tree = {};  // for verbs that read one: never what the repository configures
+  // With an empty git_dir: git looks for a repository from this folder on, whoever owns it. What it found is
+  // named explicitly from then on.
+  std::string discover_in = {};
   // Not killed when we die: for what holds git's lock files only for a moment, and would leave them for ever.
   bool outlives_us = false;
 };

@@ -136,7 +136,8 @@ TEST(PlanText, Prepare) {
   clone.head = std::string(40, 'a');
   clone.base = clone.head;
   clone.object_format = "sha1";
-  expect_plan("prepare", workspace::prepare_profile(*invocation, clone, "cofferdam/golden", 30, 31));
+  expect_plan("prepare",
+              workspace::prepare_profile(*invocation, clone, "cofferdam/golden", 30, "100 200", {}));
 }
 
 TEST(PlanText, Snapshot) {
