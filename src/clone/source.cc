@@ -14,10 +14,14 @@ namespace {
 constexpr std::size_t kMaxAnswer = 1U << 20U;     // of verbs that print a few lines
 constexpr std::size_t kMaxBoundary = 64U << 20U;  // of the commits at the end of a shallow history
 
-// An entry of that name, of whatever type; links are not followed.
-bool has_entry(const std::string& path) {
+// Whether git's search ends at this `.git`: it is the git directory that was found, or a file that names it
+// (git does not go on behind one that names nothing). An empty folder of that name is passed over.
+bool ends_search(const std::string& dot_git, const std::string& found) {
   struct stat info {};
-  return ::lstat(path.c_str(), &info) == 0;
+  if (::stat(dot_git.c_str(), &info) != 0) return false;
+  if (S_ISREG(info.st_mode)) return true;
+  const auto resolved = real_path(dot_git);
+  return resolved && *resolved == found;
 }
 
 Error not_readable(const std::string& start, std::string_view said) {
@@ -71,7 +75,7 @@ Status discover(const std::string& start, Source* source) {
 void find_work_tree(const std::string& start, Source* source) {
   for (std::string at = start; !at.empty(); at.resize(at.rfind('/'))) {
     if (at == source->head_dir || at == source->git_dir) break;
-    if (has_entry(at + "/.git")) {
+    if (ends_search(at + "/.git", source->head_dir)) {
       source->work_tree = at;
       break;
     }

@@ -101,7 +101,7 @@ Result<Prepared> prepare(const GitCall& call) {
       "GIT_ASKPASS=",
       "GIT_NO_LAZY_FETCH=1",
       "GIT_NO_REPLACE_OBJECTS=1",
-      "GIT_GRAFT_FILE=/dev/null",  // parents are what the commits say
+      "GIT_GRAFT_FILE=/nonexistent",  // parents are what the commits say
       "GIT_OPTIONAL_LOCKS=0",
       "GIT_ALLOW_PROTOCOL=none",  // a list of allowed names; there is no protocol "none"
       "GIT_PROTOCOL_FROM_USER=0",

@@ -39,6 +39,8 @@ void PrintTo(const Kind& kind, std::ostream* out) {
 constexpr Kind kKinds[] = {
     {"ordinary", "true", "source", "source/.git", "source", "work-tree"},
     {"folder_below", "true", "source/d/deep", "source/.git", "source", "work-tree"},
+    {"empty_git_folder_below", "mkdir -p source/d/deep/.git", "source/d/deep", "source/.git", "source",
+     "work-tree"},
     {"git_directory", "true", "source/.git", "source/.git", "", "work-tree"},
     {"bare", "git clone -q --bare source bare.git", "bare.git", "bare.git", "", "bare"},
     {"linked", "git -C source worktree add -q -b other ../linked HEAD", "linked", "source/.git", "linked",
@@ -111,6 +113,7 @@ TEST_P(Kinds, IsFoundPackedAndLeftAsItWas) {
   EXPECT_EQ(objects_of(lab, cloned),
             lab.sh(lab.at(kind.open), "git rev-list --objects --no-object-names HEAD | sort"));
   EXPECT_EQ(cloned.identity.repository, source.git_dir);
+  EXPECT_EQ(lab.sh(lab.at("vault"), "find . -name alternates"), "") << "a base borrows from nobody";
   lab.sh(lab.at("."), "rm -r vault");
   EXPECT_EQ(lab.sh(lab.at("."), kListing), before);
 }
@@ -166,6 +169,8 @@ TEST(Sources, PartialCloneNamesTheCommandThatHelps) {
     lab.sh(lab.at("source"),
            "git config uploadpack.allowFilter true; git config uploadpack.allowAnySHA1InWant true");
     lab.sh(lab.at("."), std::string("git clone -q ") + how + " file://$PWD/source part");
+    lab.sh(lab.at("part"),
+           "git config gc.auto 0; git config maintenance.auto false");  // nothing stays behind
     const Source source = must(open_source(lab.at("part")));
     EXPECT_TRUE(source.partial);
     const CloneRequest request = request_for(source);
@@ -281,6 +286,21 @@ TEST(Sources, HostMaintenanceAndEvictionHarmNoBase) {
       lab.sh(lab.at("."), "git --git-dir=" + second.packs.objects_dir + "/.. fsck --full --no-dangling"), "");
   EXPECT_EQ(lab.sh(lab.at("."), "git --git-dir=" + second.packs.objects_dir + "/.. rev-list --count " + gone),
             "2");
+}
+
+// isolation.md D 76: forged parents and replaced objects change nothing.
+TEST(Sources, GraftsAndReplacementsDoNotCount) {
+  Lab lab;
+  lab.make_source("printf 1 > a; git add -A; git commit -qm 1; printf 2 > a");
+  const std::string real = lab.sh(lab.at("source"), "git rev-list --objects --no-object-names HEAD | sort");
+  lab.sh(lab.at("source"),
+         "git rev-parse HEAD > .git/info/grafts; printf r > r; "
+         "git replace HEAD:a $(git hash-object -w r)");
+  EXPECT_NE(lab.sh(lab.at("source"), "git rev-list --objects --no-object-names HEAD 2>/dev/null | sort"),
+            real)
+      << "the control";
+  const Source source = must(open_source(lab.at("source")));
+  EXPECT_EQ(objects_of(lab, must(clone_head(source, request_for(source), lab.at("vault")))), real);
 }
 
 TEST(Sources, ReftablesAreRefusedWithTheWayOut) {
