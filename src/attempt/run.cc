@@ -232,8 +232,11 @@ class Attempt {
   }
 
   Status clone() {
-    TRY(clone::Cloned cloned,
-        clone::clone_head(ready_.source, invocation_->clone, host_.state_dir + "/vault"));
+    TRY(clone::Cloned cloned, clone::clone_head(ready_.source, invocation_->clone, host_.state_dir + "/vault",
+                                                [this](int pidfd, std::chrono::milliseconds limit) {
+                                                  return cancel_->wait_for(&account_, pidfd,
+                                                                           std::min(limit, time_left()));
+                                                }));
     account_.result().clone = cloned.identity;
     account_.result().source = clone::source_facts(ready_.source, cloned);
     account_.event(contract::event_type::cloned, cloned_facts(cloned, *account_.result().source));

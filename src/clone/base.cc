@@ -42,6 +42,7 @@ Status fill(const BaseWish& wish, bool on_ancestor, const std::string& store) {
   into.git_dir = store;
   into.args = {"index-pack", "--stdin"};
   into.limits.time = kPackTime;
+  into.wait = wish.packer.wait;
   TRY(const std::string printed, git::pipe_git(from, into));
   (void)printed;
   return {};

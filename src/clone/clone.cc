@@ -142,7 +142,8 @@ Result<std::string> find_folder(const CloneIdentity& identity, const std::string
 
 }  // namespace
 
-Result<Cloned> clone_head(const Source& source, const CloneRequest& request, const std::string& vault_dir) {
+Result<Cloned> clone_head(const Source& source, const CloneRequest& request, const std::string& vault_dir,
+                          const git::Waiter& wait) {
   Cloned cloned;
   TRY(cloned.identity, identify(source, request));
   std::vector<std::string> cut;
@@ -159,6 +160,7 @@ Result<Cloned> clone_head(const Source& source, const CloneRequest& request, con
     return cloned;
   }
   BaseWish wish{bases, name, source.object_format, request.head, cut, call_on(source, {})};
+  wish.packer.wait = wait;
   TRY_VOID(take_base(source, std::move(wish), &cloned));
   return cloned;
 }
@@ -180,9 +182,10 @@ contract::SourceFacts source_facts(const Source& source, const Cloned& cloned) {
   facts.kind = source.kind;
   facts.shallow = source.shallow;
   facts.partial = source.partial;
-  (void)count_uncommitted(source, cloned.identity.head, &facts).has_value();
   const std::string& objects = cloned.packs.objects_dir;
-  (void)tree_facts(objects.substr(0, objects.rfind('/')), cloned.identity.tree, &facts).has_value();
+  const std::string folder = objects.substr(0, objects.rfind('/'));
+  (void)count_uncommitted(source, folder.substr(0, folder.rfind('/')), &facts).has_value();
+  (void)tree_facts(folder, cloned.identity.tree, &facts).has_value();
   return facts;
 }
 

@@ -21,9 +21,10 @@ struct Cloned {
 // Checks that request.head is a commit (and request.tree, if given, its tree) and makes, or finds, its base
 // packs below `vault_dir`, which is made when missing. Any number of processes may do this at once.
 // Code::not_found when objects are missing (partial clones), or request.work_tree is no longer in the vault.
-// request.repository is not read: `source` is what was opened.
+// request.repository is not read: `source` is what was opened. `wait` may break the packing off with
+// Code::conflict.
 Result<Cloned> clone_head(const Source& source, const contract::CloneRequest& request,
-                          const std::string& vault_dir);
+                          const std::string& vault_dir, const git::Waiter& wait = {});
 
 // The base packs of a clone that was made before; the repository is not looked at. Code::not_found when they
 // are not there any more.

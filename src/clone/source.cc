@@ -130,6 +130,11 @@ Result<std::string> parse_id(const Source& source, const std::string& expression
   return id;
 }
 
+bool has_object(const Source& source, const std::string& id) {
+  const auto answer = git::try_git(call_on(source, {"cat-file", "-e", id}));
+  return answer && answer->status.success();
+}
+
 }  // namespace
 
 git::GitCall call_on(const Source& source, std::vector<std::string> args) {
@@ -161,6 +166,9 @@ Result<std::string> resolve_commit(const Source& source, const std::string& revi
   if (id) return id;
   // Code::timeout and the like are what they are; what git did not understand is the request's fault.
   if (id.error().code != Code::io) return id;
+  if (const auto named = parse_id(source, revision); named && !has_object(source, *named)) {
+    return incomplete(source, *named + " is not there or cannot be read");
+  }
   if (revision == "HEAD") {
     return make_error(Code::usage, source.git_dir + ": there is no commit yet", "make one first: git commit");
   }

@@ -34,7 +34,7 @@ struct Source {
 Result<Source> open_source(const std::string& path);
 
 // The full id of the commit that `revision` names. Code::usage when there is no commit yet or no such
-// revision.
+// revision; Code::not_found when its object is missing.
 Result<std::string> resolve_commit(const Source& source, const std::string& revision = "HEAD");
 
 // A git on the source's objects and branches, as the owner.

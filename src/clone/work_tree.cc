@@ -33,13 +33,22 @@ std::string quoted(const std::string& path) {
 // A bare repository of ours that the owner may write, and gits in it that see the user's work tree.
 class Desk {
  public:
-  static Result<Desk> create(const Source& source) {
-    TRY(TempDir folder, TempDir::create("/tmp", "cofferdam-work-tree-"));
-    if (source.run_as.has_value() &&
-        ::chown(folder.path().c_str(), source.run_as->uid, source.run_as->gid) != 0) {
-      return sys_error(folder.path(), errno);
+  // `bases` is a folder of ours in the vault.
+  static Result<Desk> create(const Source& source, const std::string& bases) {
+    Desk desk(source);
+    if (source.run_as.has_value()) {
+      TRY(TempDir folder, TempDir::create("/tmp", "cofferdam-work-tree-"));
+      if (::chown(folder.path().c_str(), source.run_as->uid, source.run_as->gid) != 0) {
+        return sys_error(folder.path(), errno);
+      }
+      desk.path_ = folder.path();
+      desk.temporary_.emplace(std::move(folder));
+    } else {
+      TRY_VOID(make_dirs(bases));
+      TRY(BaseNursery nursery, BaseNursery::create(bases));
+      desk.path_ = nursery.path();
+      desk.nursery_.emplace(std::move(nursery));
     }
-    Desk desk(source, std::move(folder));
     git::GitCall init =
         desk.call({"init", "--quiet", "--bare", "--template=", "--object-format=" + source.object_format});
     init.work_tree.clear();
@@ -50,12 +59,12 @@ class Desk {
   // On an index of ours; on the user's when no name is given, which is then only read.
   git::GitCall call(std::vector<std::string> args, const std::string& index = {}) const {
     git::GitCall call;
-    call.git_dir = folder_.path() + "/git";
+    call.git_dir = path_ + "/git";
     call.work_tree = source_.work_tree;
     call.args = std::move(args);
     call.run_as = source_.run_as;
     call.limits.out_bytes = kMaxListing;
-    const std::string own = folder_.path() + "/" + index;
+    const std::string own = path_ + "/" + index;
     call.extra_env = {"GIT_INDEX_FILE=" + (index.empty() ? source_.head_dir + "/index" : own),
                       "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + quoted(source_.git_dir + "/objects")};
     return call;
@@ -77,9 +86,12 @@ class Desk {
   }
 
  private:
-  Desk(const Source& source, TempDir folder) : source_(source), folder_(std::move(folder)) {}
+  explicit Desk(const Source& source) : source_(source) {}
   Source source_;
-  TempDir folder_;
+  std::string path_;
+  // Where the owner may write; in the vault, where leftovers are removed, when that is us.
+  std::optional<TempDir> temporary_;
+  std::optional<BaseNursery> nursery_;
 };
 
 struct Entry {
@@ -278,9 +290,10 @@ Result<BaseUse> put_in_vault(const Source& source, const Desk& desk, const WorkT
 
 }  // namespace
 
-Status count_uncommitted(const Source& source, const std::string& head, contract::SourceFacts* facts) {
+Status count_uncommitted(const Source& source, const std::string& bases, contract::SourceFacts* facts) {
   if (!has_index(source)) return {};
-  TRY(const Desk desk, Desk::create(source));
+  TRY(const std::string head, resolve_commit(source));
+  TRY(const Desk desk, Desk::create(source, bases));
   TRY(const Uncommitted found, look(desk, source, head));
   facts->dirty_files = found.tracked_paths().size();
   facts->untracked_files = found.untracked.size();
@@ -293,7 +306,7 @@ Result<std::optional<WorkTreeCommit>> commit_work_tree(const Source& source, con
     return make_error(Code::usage, source.git_dir + " has no work tree whose files could be taken along",
                       "name the folder of the work tree with --repo, or leave --include-dirty out");
   }
-  TRY(const Desk desk, Desk::create(source));
+  TRY(const Desk desk, Desk::create(source, bases_of(vault_dir, source.git_dir)));
   TRY(const Uncommitted found, look(desk, source, wish.head));
   TRY_VOID(check_takable(source, found, wish.untracked));
   TRY(const std::string before, id_of(desk.call({"rev-parse", wish.head + "^{tree}"}, "index")));

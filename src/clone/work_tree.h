@@ -2,7 +2,7 @@
 //
 // Every git here runs as the owner, on the user's index and files, but with a git directory of ours: no
 // filter, no driver and no monitor that the repository configures exists for it. Nothing is written but into
-// a folder of ours in the system's temporary folder, which goes again, and into the vault.
+// the vault and, for a git that runs as somebody else, into a folder in /tmp, which goes again.
 //
 // Thread rules: free functions; each call has a folder of its own.
 #pragma once
@@ -18,9 +18,9 @@
 
 namespace cofferdam::clone {
 
-// Counts tracked files that differ from `head` and untracked ones that are not ignored. A source without a
-// work tree has none.
-Status count_uncommitted(const Source& source, const std::string& head, contract::SourceFacts* facts);
+// Counts tracked files that differ from HEAD and untracked ones that are not ignored. A source without a work
+// tree has none. `bases` is a folder of ours: bases_of().
+Status count_uncommitted(const Source& source, const std::string& bases, contract::SourceFacts* facts);
 
 struct WorkTreeWish {
   std::string head;

@@ -158,11 +158,13 @@ Result<Job> start(const GitCall& call, int in_fd, int out_fd) {
   return job;
 }
 
-// The child is killed by its owner, Job, when it has not ended in time. `*broken_pipe` says that it ended
-// only because nobody read what it wrote.
+// The child is killed by its owner, Job, when it has not ended in time or the caller breaks off.
+// `*broken_pipe` says that it ended only because nobody read what it wrote.
 Status finish(const GitCall& call, Job* job, bool* broken_pipe = nullptr) {
   auto left = std::chrono::duration_cast<std::chrono::milliseconds>(job->end - Clock::now());
-  auto status = job->child.wait(std::max(left, std::chrono::milliseconds(0)));
+  left = std::max(left, std::chrono::milliseconds(0));
+  if (call.wait) TRY_VOID(call.wait(job->child.pidfd(), left));
+  auto status = job->child.wait(left);
   if (!status) return status.error().with("git " + verb_of(call));
   if (status->success()) return {};
   if (broken_pipe != nullptr) *broken_pipe = status->signal == SIGPIPE;
@@ -211,6 +213,7 @@ Result<std::string> pipe_git(const GitCall& from, const GitCall& into) {
   pipe.read.reset();
   pipe.write.reset();
   Status consumed = finish(into, &consumer);
+  if (!consumed && consumed.error().code == Code::conflict) return std::move(consumed).error();  // broken off
   bool broken_pipe = false;
   Status produced = finish(from, &producer, &broken_pipe);
   if (!produced && !broken_pipe) return std::move(produced).error();

@@ -9,6 +9,8 @@
 // Thread rules: free functions without state; each call may run in any thread.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +20,10 @@
 #include "base/result.h"
 
 namespace cofferdam::git {
+
+// Waits until the descriptor is readable, which says that git has ended, or the time is over (Code::timeout).
+// Any other error breaks the call off: git is killed.
+using Waiter = std::function<Status(int pidfd, std::chrono::milliseconds limit)>;
 
 struct GitCall {
   std::string git_dir;            // explicit, unless discover_in is given
@@ -32,6 +38,7 @@ struct GitCall {
   std::string discover_in = {};
   // Not killed when we die: for what holds git's lock files only for a moment, and would leave them for ever.
   bool outlives_us = false;
+  Waiter wait = {};  // of pipe_git() and stream_git(); none: nothing but the time ends them early
 };
 
 // Standard output of a git that ended with 0. Otherwise an error with the verb and git's own first line:

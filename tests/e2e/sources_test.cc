@@ -208,6 +208,72 @@ TEST_P(Sources, HostMaintenanceDuringARunHarmsNeitherSide) {
   }
 }
 
+// A repository that git cannot read to its end: one of its objects never comes.
+TEST_P(Sources, CancelAndDeadlineEndThePacking) {
+  const std::string blob = world().git({"rev-parse", "HEAD:README.md"});
+  const std::string object = world().repo() + "/.git/objects/" + blob.substr(0, 2) + "/" + blob.substr(2);
+  sh("mv " + object + " object; mkfifo " + object);
+  RunOutcome late = run_script("true", {"--deadline", "1s"});
+  EXPECT_EQ(late.result->outcome, contract::Outcome::limit) << late.err;
+  EXPECT_EQ(late.result->cause.control, "deadline");
+  Running run(world(), {"run", "--json", "--attempt-id", "stuck", "--agent", "command", "--", "/bin/true"});
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!exists(world().state() + "/attempts/stuck/control") && std::chrono::steady_clock::now() < end) {
+    ::usleep(20'000);  // a poll of a condition
+  }
+  EXPECT_EQ(world().cofferdam({"cancel", "stuck"}).status.code, 0);
+  RunOutcome outcome = run.finish();
+  EXPECT_EQ(outcome.status.code, 5) << outcome.err;
+  EXPECT_EQ(sh("find ../state/vault -name '.new-*'"), "") << "half a base is left";
+  sh("rm " + object + "; mv object " + object);
+  EXPECT_EQ(run_script("true").status.code, 0) << "the control";
+}
+
+// What was uncommitted is the base of a recovered attempt too.
+TEST_P(Sources, UncommittedFilesSurviveTheSupervisor) {
+  world().write(world().repo() + "/src/a.txt", "edited\n");
+  Running run(world(),
+              {"run", "--json", "--include-dirty", "--history", "none", "--attempt-id", "orphan", "--agent",
+               "command", "--", "/bin/sh", "-c", "echo more >> src/a.txt; echo ready; kill -STOP $$"});
+  Running::wait_for(world().state() + "/attempts/orphan/stdout", "ready");
+  run.child().signal(SIGKILL);
+  run.finish();
+  EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0);
+  RunOutcome shown = world().cofferdam({"show", "--json", "orphan"});
+  ASSERT_TRUE(shown.result.has_value()) << shown.out << shown.err;
+  EXPECT_EQ(shown.result->outcome, contract::Outcome::lost);
+  EXPECT_EQ(shown.result->change.base, shown.result->clone->base);
+  const std::string diff = world().cofferdam({"diff", "orphan"}).out;
+  EXPECT_NE(diff.find(" edited\n+more\n"), std::string::npos) << diff;
+}
+
+// A16: an alternate is read with the rights of the repository's owner, whoever runs Cofferdam.
+TEST_P(Sources, AlternatesOfRootAreNotReadForOthers) {
+  if (!running_as_root()) return skip_or_fail("root", "a repository of root's is needed");
+  sh("git clone -q --bare ../repo lent.git; git clone -q --shared lent.git borrower; git -C borrower config "
+     "gc.auto 0");
+  const auto as_root = [this](const std::string& script) {
+    SpawnOptions options;
+    options.program = "/bin/sh";
+    options.argv = {"sh", "-euc", "cd " + world().home() + "; chmod 755 .. .; " + script};
+    auto done = run_capture(options, "", {});
+    EXPECT_TRUE(done && done->status.success()) << script;
+  };
+  as_root("chown -R 12345:12345 borrower; chown -R 0:0 lent.git; chmod -R a+rX lent.git; chmod 700 lent.git");
+  auto head = world().as_user({"/bin/cat", at("lent.git") + "/HEAD"});
+  EXPECT_EQ(head.status.success(), GetParam() == User::root) << "the control: root itself can read it";
+  const std::vector<std::string> more = {"--repo", at("borrower")};
+  RunOutcome denied =
+      world().cofferdam({"run", "--json", "--repo", at("borrower"), "--agent", "command", "--", "/bin/true"});
+  EXPECT_NE(denied.status.code, 0);
+  EXPECT_FALSE(denied.result.has_value()) << "nothing was started";
+  EXPECT_NE(denied.err.find("is not there or cannot be read"), std::string::npos) << denied.err;
+  as_root("chmod 755 lent.git");
+  RunOutcome taken = run_script("cat README.md; find .git/objects/info -type f", more);
+  EXPECT_EQ(printed(taken), "# Sample\n\nHello\n") << "the control";
+  EXPECT_EQ(sh("find ../state/vault -name alternates"), "");
+}
+
 // attacks.md A2, A3, A5: the metadata are not the agent's, and no `.git` of its own comes back.
 TEST_P(Sources, AgentsMetadataLeadNowhere) {
   const std::string mark = world().home() + "/marked";

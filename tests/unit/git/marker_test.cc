@@ -104,7 +104,7 @@ void take_work_tree(Lab* lab) {
   cofferdam::contract::SourceFacts facts;
   lab->sh(lab->at("source"),
           "printf 2 > a.txt");  // of the same size, in the same second: its content decides
-  must(count_uncommitted(lab->source, wish.head, &facts));
+  must(count_uncommitted(lab->source, lab->at("vault"), &facts));
   EXPECT_GT(facts.dirty_files, 0U);
   EXPECT_FALSE(commit_work_tree(lab->source, wish, lab->at("vault")));
   lab->sh(lab->at("source"), "printf one > a.txt; touch -d @1600000000 a.txt; printf u > untracked");

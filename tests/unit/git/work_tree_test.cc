@@ -45,8 +45,7 @@ class WorkTree : public testing::Test {
   Source source() const { return must(open_source(lab_.at("source"))); }
   SourceFacts count() const {
     SourceFacts facts;
-    const Source source = this->source();
-    must(count_uncommitted(source, must(resolve_commit(source)), &facts));
+    must(count_uncommitted(source(), lab_.at("vault"), &facts));
     return facts;
   }
   cofferdam::Result<std::optional<WorkTreeCommit>> take() {
