@@ -130,12 +130,13 @@ Status find_work_tree_base(const CloneIdentity& identity, const std::string& fol
 }
 
 // The folder of an identity whose source is not looked at: where a shallow history was cut is not in it.
-Result<std::string> find_folder(const CloneIdentity& identity, const std::string& bases) {
+std::string find_folder(const CloneIdentity& identity, const std::string& bases) {
   const std::string name = base_name(identity, {});
   if (is_directory(bases + "/" + name) || identity.history == History::none) return bases + "/" + name;
-  TRY(const std::vector<std::string> names, list_dir(bases));
-  for (const std::string& one : names) {
-    if (starts_with(one, name + "-shallow-")) return bases + "/" + one;
+  if (auto names = list_dir(bases)) {
+    for (const std::string& one : *names) {
+      if (starts_with(one, name + "-shallow-")) return bases + "/" + one;
+    }
   }
   return bases + "/" + name;
 }
@@ -171,7 +172,7 @@ Result<Cloned> find_clone(const CloneIdentity& identity, const std::string& vaul
   }
   Cloned cloned;
   cloned.identity = identity;
-  TRY(const std::string folder, find_folder(identity, bases_of(vault_dir, identity.repository)));
+  const std::string folder = find_folder(identity, bases_of(vault_dir, identity.repository));
   TRY(cloned.use, use_base(folder));
   TRY(cloned.packs, packs_in(folder));
   return cloned;

@@ -191,6 +191,18 @@ bool has_index(const Source& source) {
   return !source.work_tree.empty() && exists(source.head_dir + "/index");
 }
 
+// A split index is read by the git directory that it belongs to alone (core.splitIndex in git-config(1)).
+Status refuse_split_index(const Source& source) {
+  auto names = list_dir(source.head_dir);
+  for (const std::string& name : names ? *names : std::vector<std::string>{}) {
+    if (!starts_with(name, "sharedindex.")) continue;
+    return make_error(
+        Code::usage, "the index of " + source.work_tree + " is split in two",
+        "make it one: git update-index --no-split-index, and remove " + source.head_dir + "/" + name);
+  }
+  return {};
+}
+
 // Files under a filter of the user's have another content in git than in the work tree, and only that filter
 // makes the one of the other. It is never run.
 Status refuse_filtered(const Source& source, const std::string& paths) {
@@ -306,6 +318,7 @@ Result<std::optional<WorkTreeCommit>> commit_work_tree(const Source& source, con
     return make_error(Code::usage, source.git_dir + " has no work tree whose files could be taken along",
                       "name the folder of the work tree with --repo, or leave --include-dirty out");
   }
+  TRY_VOID(refuse_split_index(source));
   TRY(const Desk desk, Desk::create(source, bases_of(vault_dir, source.git_dir)));
   TRY(const Uncommitted found, look(desk, source, wish.head));
   TRY_VOID(check_takable(source, found, wish.untracked));

@@ -155,6 +155,10 @@ TEST_F(WorkTree, WhatCannotBeTakenIsNamed) {
   refused("edited");
   sh("rm .git/info/attributes");
   EXPECT_TRUE(must(take()).has_value()) << "the control";
+  sh("git update-index --split-index");
+  refused("split");
+  sh("git update-index --no-split-index; rm .git/sharedindex.*");
+  EXPECT_TRUE(must(take()).has_value()) << "the control";
   sh("git checkout -q -f -b other; printf o > same; git commit -qam o; git checkout -q main; printf m > same;"
      "git commit -qam m; git merge -q other || true");
   refused("not merged");
