@@ -66,7 +66,8 @@ Result<bool> link_packs(const BaseWish& wish, const std::string& store) {
 // A box runs as somebody else and must read what is mounted into it; the vault above stays ours alone.
 Status make_readable(const std::string& store) {
   for (const char* folder : {"/objects", "/objects/info", "/objects/pack"}) {
-    if (::chmod((store + folder).c_str(), 0755) != 0) return sys_error(store + folder, errno);
+    const std::string path = store + folder;
+    if (::chmod(path.c_str(), 0755) != 0) return sys_error(path, errno);
   }
   TRY(const std::vector<std::string> names, list_dir(store + "/objects/pack"));
   for (const std::string& name : names) {
@@ -81,6 +82,11 @@ Status write_shallow(const std::string& store, const std::vector<std::string>& s
   std::string text;
   for (const std::string& id : shallow) text.append(id).append("\n");
   return write_file_atomic(store + "/shallow", text);
+}
+
+std::string base_at(const BaseWish& wish, const std::string& name) {
+  std::string folder = wish.parent;
+  return folder.append("/").append(name);
 }
 
 // Nanoseconds since 1970.
@@ -203,7 +209,7 @@ Result<contract::BasePacks> packs_in(const std::string& folder) {
   TRY(const std::string cut, read_file(folder + "/shallow", kMaxShallowBytes));
   for (const std::string& id : split(cut, '\n')) {
     if (!is_object_id(id))
-      return make_error(Code::internal, folder + "/shallow is broken", "remove " + folder);
+      return make_error(Code::internal, "the list of cut commits is broken", "remove " + folder);
     found.shallow.push_back(id);
   }
   return found;
@@ -215,7 +221,7 @@ void choose_ancestor(const Source& source, BaseWish* wish) {
   std::vector<std::pair<std::int64_t, std::string>> candidates;
   for (const std::string& name : *names) {
     if (!is_object_id(name) || name.size() != wish->tip.size() || name == wish->tip) continue;
-    candidates.emplace_back(-last_use(wish->parent + "/" + name), name);
+    candidates.emplace_back(-last_use(base_at(*wish, name)), name);
   }
   std::sort(candidates.begin(), candidates.end());
   int tries = 0;
@@ -223,7 +229,7 @@ void choose_ancestor(const Source& source, BaseWish* wish) {
     if (++tries > kMaxAncestorTries) return;
     const auto answer = git::try_git(call_on(source, {"merge-base", "--is-ancestor", name, wish->tip}));
     if (!answer || !answer->status.success()) continue;
-    const auto packs = packs_in(wish->parent + "/" + name);
+    const auto packs = packs_in(base_at(*wish, name));
     if (!packs || packs->packs.size() > kMaxAncestorPacks) return;  // one pack is made of them all
     wish->ancestor = name;
     wish->ancestor_name = name;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "base/file.h"
@@ -134,9 +135,10 @@ std::string find_folder(const CloneIdentity& identity, const std::string& bases)
   const std::string name = base_name(identity, {});
   if (is_directory(bases + "/" + name) || identity.history == History::none) return bases + "/" + name;
   if (auto names = list_dir(bases)) {
-    for (const std::string& one : *names) {
-      if (starts_with(one, name + "-shallow-")) return bases + "/" + one;
-    }
+    const std::string prefix = name + "-shallow-";
+    const auto found = std::find_if(names->begin(), names->end(),
+                                    [&](const std::string& one) { return starts_with(one, prefix); });
+    if (found != names->end()) return bases + "/" + *found;
   }
   return bases + "/" + name;
 }

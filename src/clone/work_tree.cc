@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <set>
 #include <vector>
@@ -194,13 +195,13 @@ bool has_index(const Source& source) {
 // A split index is read by the git directory that it belongs to alone (core.splitIndex in git-config(1)).
 Status refuse_split_index(const Source& source) {
   auto names = list_dir(source.head_dir);
-  for (const std::string& name : names ? *names : std::vector<std::string>{}) {
-    if (!starts_with(name, "sharedindex.")) continue;
-    return make_error(
-        Code::usage, "the index of " + source.work_tree + " is split in two",
-        "make it one: git update-index --no-split-index, and remove " + source.head_dir + "/" + name);
-  }
-  return {};
+  if (!names) return {};
+  const auto shared = std::find_if(names->begin(), names->end(),
+                                   [](const std::string& name) { return starts_with(name, "sharedindex."); });
+  if (shared == names->end()) return {};
+  return make_error(Code::usage, "the index of " + source.work_tree + " is split in two",
+                    fmt::format("make it one: git update-index --no-split-index, and remove {}/{}",
+                                source.head_dir, *shared));
 }
 
 // Files under a filter of the user's have another content in git than in the work tree, and only that filter
