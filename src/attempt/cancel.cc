@@ -8,7 +8,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 #include "base/file.h"
@@ -20,6 +22,7 @@ namespace cofferdam::attempt {
 namespace {
 
 constexpr std::size_t kMaxLine = 8192;
+constexpr std::int64_t kMaxPoll = 3'600'000;  // milliseconds of one poll(2), which counts in an int
 
 sigset_t cancel_signals() {
   sigset_t set;
@@ -142,6 +145,24 @@ sandbox::Interrupt CancelSources::interrupt(Account* account, bool stop) {
     return any && stop;
   };
   return {[this](std::vector<pollfd>* entries) { add_to(entries); }, asked};
+}
+
+Status CancelSources::wait_for(Account* account, int fd, std::chrono::milliseconds limit) {
+  const sandbox::Interrupt asked = interrupt(account, true);
+  const auto end = std::chrono::steady_clock::now() + limit;
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return make_error(Code::timeout, "it did not end in time");
+    std::vector<pollfd> entries = {{fd, POLLIN, 0}};
+    asked.add(&entries);
+    const int wait = static_cast<int>(std::min<std::int64_t>(left.count(), kMaxPoll));
+    if (::poll(entries.data(), entries.size(), wait) < 0 && errno != EINTR) return sys_error("poll", errno);
+    const bool ended = entries.front().revents != 0;
+    entries.erase(entries.begin());
+    if (asked.stop(entries)) return make_error(Code::conflict, "interrupted");
+    if (ended) return {};
+  }
 }
 
 void CancelSources::read_signal(const Handler& handler) {

@@ -5,6 +5,7 @@
 
 #include <poll.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ class CancelSources {
   void on_checkpoint(CheckpointHandler handler) { on_checkpoint_ = std::move(handler); }
   // For the boxes of ours: requests are recorded; with `stop` they also end the box.
   sandbox::Interrupt interrupt(Account* account, bool stop);
+  // Until `fd` is readable. Code::conflict at a request to cancel, which is recorded; Code::timeout.
+  Status wait_for(Account* account, int fd, std::chrono::milliseconds limit);
 
  private:
   CancelSources(UniqueFd signals, UniqueFd listener, std::string socket_path, const Controls* controls);

@@ -332,7 +332,8 @@ class Recovery {
 
   Status go_on() {
     TRY(const clone::Cloned cloned, clone::find_clone(*account_.result().clone, host_.state_dir + "/vault"));
-    auto source = clone::open_source(invocation_->clone.repository);
+    // By its git directory, as it was cloned: a work tree may have gone, or lead elsewhere by now.
+    auto source = clone::open_source(account_.result().clone->repository);
     const sandbox::Interrupt never;
     contract::StorageRef storage;
     if (leftovers_.storage().has_value()) storage = leftovers_.storage()->ref();

@@ -136,6 +136,22 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   return readied;
 }
 
+contract::Json cloned_facts(const clone::Cloned& cloned, const contract::SourceFacts& source) {
+  return {{"head", cloned.identity.head},
+          {"tree", cloned.identity.tree},
+          {"base", cloned.identity.base},
+          {"history", contract::history_name(cloned.identity.history)},
+          {"id", cloned.identity.id},
+          {"bytes", contract::json_count(cloned.packs.bytes)},
+          {"kind", source.kind},
+          {"shallow", source.shallow},
+          {"partial", source.partial},
+          {"dirty_files", contract::json_count(source.dirty_files)},
+          {"untracked_files", contract::json_count(source.untracked_files)},
+          {"submodules", contract::json_count(source.submodules)},
+          {"lfs_files", contract::json_count(source.lfs_files)}};
+}
+
 ledger::Capacity capacity_of(const Host& host) {
   return {host.config.capacity_attempts, host.config.capacity_memory_bytes};
 }
@@ -216,13 +232,14 @@ class Attempt {
   }
 
   Status clone() {
-    TRY(clone::Cloned cloned,
-        clone::clone_head(ready_.source, invocation_->clone, host_.state_dir + "/vault"));
+    TRY(clone::Cloned cloned, clone::clone_head(ready_.source, invocation_->clone, host_.state_dir + "/vault",
+                                                [this](int pidfd, std::chrono::milliseconds limit) {
+                                                  return cancel_->wait_for(&account_, pidfd,
+                                                                           std::min(limit, time_left()));
+                                                }));
     account_.result().clone = cloned.identity;
-    account_.event(contract::event_type::cloned, {{"head", cloned.identity.head},
-                                                  {"tree", cloned.identity.tree},
-                                                  {"id", cloned.identity.id},
-                                                  {"bytes", contract::json_count(cloned.packs.bytes)}});
+    account_.result().source = clone::source_facts(ready_.source, cloned);
+    account_.event(contract::event_type::cloned, cloned_facts(cloned, *account_.result().source));
     cloned_ = std::move(cloned);
     return {};
   }

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/io.h"
@@ -110,7 +112,11 @@ Status remove_at(int parent, const std::string& name, const std::string& shown) 
   return {};
 }
 
-Result<std::uint64_t> bytes_at(int parent, const std::string& name, const std::string& shown) {
+using FileIds = std::set<std::pair<dev_t, ino_t>>;
+
+// `linked` has the files with more than one name that were counted already.
+Result<std::uint64_t> bytes_at(int parent, const std::string& name, const std::string& shown,
+                               FileIds* linked) {
   constexpr std::uint64_t kBlock = 512;  // the unit of st_blocks: stat(3type)
   struct stat info {};
   if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
@@ -118,7 +124,10 @@ Result<std::uint64_t> bytes_at(int parent, const std::string& name, const std::s
     return sys_error("cannot measure " + shown, errno);
   }
   std::uint64_t bytes = static_cast<std::uint64_t>(info.st_blocks) * kBlock;
-  if (!S_ISDIR(info.st_mode)) return bytes;
+  if (!S_ISDIR(info.st_mode)) {
+    const bool counted = info.st_nlink > 1 && !linked->insert({info.st_dev, info.st_ino}).second;
+    return counted ? std::uint64_t{0} : bytes;
+  }
   UniqueFd dir(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!dir.valid() && errno == ENOENT) return bytes;
   if (!dir.valid()) return sys_error("cannot measure " + shown, errno);
@@ -126,7 +135,7 @@ Result<std::uint64_t> bytes_at(int parent, const std::string& name, const std::s
   for (const std::string& child : names) {
     std::string path = shown;
     path.append("/").append(child);
-    TRY(const std::uint64_t more, bytes_at(dir.get(), child, path));
+    TRY(const std::uint64_t more, bytes_at(dir.get(), child, path, linked));
     bytes += more;
   }
   return bytes;
@@ -135,7 +144,8 @@ Result<std::uint64_t> bytes_at(int parent, const std::string& name, const std::s
 }  // namespace
 
 Result<std::uint64_t> tree_bytes(const std::string& path) {
-  return bytes_at(AT_FDCWD, path, path);
+  FileIds linked;
+  return bytes_at(AT_FDCWD, path, path, &linked);
 }
 
 Status remove_tree(const std::string& path) {

@@ -25,7 +25,8 @@ bool is_directory(const std::string& path);
 Result<std::vector<std::string>> list_dir(const std::string& path);  // names, sorted, without . and ..
 // Removes a tree of ours. Symbolic links are removed, never followed. A missing tree is fine.
 Status remove_tree(const std::string& path);
-// What a tree takes on the disk. Symbolic links are counted, never followed; what goes meanwhile is not.
+// What a tree takes on the disk. Symbolic links are counted, never followed; a file with several names in it
+// counts once; what goes meanwhile does not.
 Result<std::uint64_t> tree_bytes(const std::string& path);
 Result<std::string> real_path(const std::string& path);  // realpath(3)
 // The folder of the running executable.

@@ -19,7 +19,8 @@ struct RunOptions {
   std::string repository = ".";
   std::string base = "HEAD";
   std::string backend = "native";
-  std::string egress;  // "", "none", "anthropic", "openai"
+  std::string egress;            // "", "none", "anthropic", "openai"
+  std::string history = "full";  // or "none"
   std::optional<std::string> attempt_id;
   std::optional<std::string> model;
   std::optional<std::string> deadline;
@@ -29,6 +30,8 @@ struct RunOptions {
   std::vector<std::string> argv;      // what stands behind "--"
   bool json = false;
   bool capture_bodies = false;
+  bool include_dirty = false;
+  bool include_untracked = false;
 };
 
 struct ExecOptions {

@@ -69,17 +69,32 @@ constexpr RunVerb kRunVerbs[] = {
     {"review", contract::Phase::review, "let an agent review the repository; the work tree is read-only"},
 };
 
-void add_run_verb(CLI::App* app, const RunVerb& verb, RunOptions* options) {
-  CLI::App* sub = app->add_subcommand(verb.name, verb.description);
-  sub->add_option("--agent", options->agent, "claude, codex, or command: any program, given behind --")
-      ->check(CLI::IsMember({"claude", "codex", "command"}))
-      ->capture_default_str();
+// What of the repository comes along.
+void add_source_options(CLI::App* sub, RunOptions* options) {
   sub->add_option("--repo", options->repository, "the git repository")
       ->type_name("DIR")
       ->capture_default_str();
   sub->add_option("--base", options->base, "the trusted commit to start from")
       ->type_name("REV")
       ->capture_default_str();
+  sub->add_option("--history", options->history,
+                  "how much of the history the box gets: full, or none (the commit and its tree)")
+      ->check(CLI::IsMember({"full", "none"}))
+      ->capture_default_str();
+  CLI::Option* dirty =
+      sub->add_flag("--include-dirty", options->include_dirty,
+                    "take uncommitted changes of tracked files along, as a commit on top of the base");
+  sub->add_flag("--include-untracked", options->include_untracked,
+                "with --include-dirty: untracked files too, but for ignored ones")
+      ->needs(dirty);
+}
+
+void add_run_verb(CLI::App* app, const RunVerb& verb, RunOptions* options) {
+  CLI::App* sub = app->add_subcommand(verb.name, verb.description);
+  sub->add_option("--agent", options->agent, "claude, codex, or command: any program, given behind --")
+      ->check(CLI::IsMember({"claude", "codex", "command"}))
+      ->capture_default_str();
+  add_source_options(sub, options);
   sub->add_option("--backend", options->backend, "what makes the box (docker: not in this version)")
       ->check(CLI::IsMember({"native", "docker"}))
       ->capture_default_str();

@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "cli/event_facts.h"
+#include "cli/source_notes.h"
 #include "cli/table.h"
 
 namespace cofferdam::cli {
@@ -61,6 +62,7 @@ EventText describe_event(const contract::Event& event) {
   } else if (event.type == contract::event_type::egress) {
     out = describe_egress(data);
   } else {
+    if (event.type == contract::event_type::cloned) data = without_source_facts(std::move(data));
     const std::string details = scalars(data);
     out = {Weight::line, details.empty() ? event.type : event.type + ": " + details};
   }
@@ -92,6 +94,8 @@ void Progress::show(const contract::Event& event) {
   } else {
     print(line + "\n");
   }
+  if (event.type != contract::event_type::cloned) return;
+  for (const std::string& note : source_notes(event_data(event))) print(fmt::format("{:10}{}\n", "", note));
 }
 
 bool is_rewritable_terminal(int fd) {

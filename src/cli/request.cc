@@ -65,6 +65,7 @@ Result<contract::InvocationFields> request_fields(const RunOptions& options, con
     fields.deadlines.total = *total;
   }
   fields.limits = config.limits;
+  fields.clone.history = options.history == "none" ? contract::History::none : contract::History::full;
   fields.egress = request_vendor(options);
   if (fields.egress != contract::Vendor::none) {
     const std::string& usual =

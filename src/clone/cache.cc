@@ -110,15 +110,32 @@ std::int64_t last_use(const std::string& folder) {
   return nanoseconds(info.st_mtim);
 }
 
-Result<BaseEntry> look_at(const std::string& vault, const std::string& repository, const std::string& head) {
+// What of a base others have too. Packs that go meanwhile are not counted.
+std::vector<SharedFile> shared_files(const std::string& folder) {
+  std::vector<SharedFile> shared;
+  auto names = list_dir(folder + "/objects/pack");
+  if (!names) return shared;
+  for (const std::string& name : *names) {
+    std::string path = folder;
+    path.append("/objects/pack/").append(name);
+    struct stat info {};
+    if (::lstat(path.c_str(), &info) != 0 || info.st_nlink < 2) continue;
+    shared.push_back({info.st_ino, static_cast<std::uint64_t>(info.st_blocks) * 512});
+  }
+  return shared;
+}
+
+Result<BaseEntry> look_at(const std::string& vault, const std::string& repository, const std::string& name) {
   BaseEntry entry;
-  entry.key = repository + "/base/" + head;
-  entry.head = head;
+  entry.key = repository + "/base/" + name;
+  entry.head = name.substr(0, name.find('-'));
   const std::string folder = vault + "/" + entry.key;
   // In this order: whoever uses the base after the look at the time changes it.
   entry.last_use_ns = last_use(folder);
   if (exists(folder + kUseFile)) entry.in_use = !lock_unused(folder).has_value();
   TRY(entry.bytes, tree_bytes(folder));
+  entry.shared = shared_files(folder);
+  for (const SharedFile& one : entry.shared) entry.bytes -= std::min(entry.bytes, one.bytes);
   return entry;
 }
 
@@ -213,10 +230,10 @@ Result<std::vector<BaseEntry>> list_bases(const std::string& state_dir) {
     folder.append("/").append(repository);
     std::string origin;
     if (auto text = read_file(folder + "/repository", kMaxRepositoryBytes)) origin = *std::move(text);
-    TRY(const std::vector<std::string> heads, folders_in(folder + "/base"));
-    for (const std::string& head : heads) {
-      if (!is_object_id(head)) continue;
-      TRY(BaseEntry entry, look_at(vault, repository, head));
+    TRY(const std::vector<std::string> names, folders_in(folder + "/base"));
+    for (const std::string& name : names) {
+      if (!is_object_id(name.substr(0, name.find('-')))) continue;
+      TRY(BaseEntry entry, look_at(vault, repository, name));
       entry.repository = origin;
       entries.push_back(std::move(entry));
     }
@@ -229,19 +246,34 @@ Result<std::vector<BaseEntry>> list_bases(const std::string& state_dir) {
 
 std::vector<std::size_t> choose_evicted(const std::vector<BaseEntry>& entries, const CacheBounds& bounds) {
   std::vector<std::size_t> unneeded;
+  std::map<std::uint64_t, std::size_t> holders;  // of a shared file: bases that nobody needs
+  std::set<std::uint64_t> needed;                // shared with a base that stays: no eviction frees them
   std::uint64_t total = 0;
   for (std::size_t index = 0; index < entries.size(); ++index) {
     const BaseEntry& entry = entries[index];
-    if (entry.in_use || !entry.borrowers.empty() || bounds.heads.count(entry.head) != 0) continue;
-    unneeded.push_back(index);
-    total += entry.bytes;
+    const bool stays = entry.in_use || !entry.borrowers.empty() || bounds.heads.count(entry.head) != 0;
+    for (const SharedFile& one : entry.shared) {
+      if (stays) needed.insert(one.inode);
+    }
+    if (!stays) unneeded.push_back(index);
+  }
+  for (const std::size_t index : unneeded) {
+    total += entries[index].bytes;
+    for (const SharedFile& one : entries[index].shared) {
+      if (needed.count(one.inode) == 0 && ++holders[one.inode] == 1) total += one.bytes;
+    }
   }
   std::stable_sort(unneeded.begin(), unneeded.end(), [&](std::size_t left, std::size_t right) {
     return entries[left].last_use_ns < entries[right].last_use_ns;
   });
   std::size_t count = 0;
-  for (; count < unneeded.size() && total > bounds.max_bytes; ++count)
-    total -= entries[unneeded[count]].bytes;
+  for (; count < unneeded.size() && total > bounds.max_bytes; ++count) {
+    const BaseEntry& entry = entries[unneeded[count]];
+    total -= entry.bytes;
+    for (const SharedFile& one : entry.shared) {
+      if (needed.count(one.inode) == 0 && --holders[one.inode] == 0) total -= one.bytes;
+    }
+  }
   unneeded.resize(count);
   return unneeded;
 }

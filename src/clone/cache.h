@@ -1,9 +1,10 @@
 // The vault's base packs as a cache: who needs one, what they take, and which go when they take too much.
 //
-// A base folder is `<state>/vault/<repository>/base/<head>`. Its file `in-use` is locked (flock(2), shared)
-// by everybody who works with the pack, and its modification time is the last use. An eviction takes that
-// lock exclusively, without waiting, and renames the folder away before it removes anything, so nobody ever
-// finds half a pack. A base that a kept attempt's store borrows from is never evicted.
+// A base folder is `<state>/vault/<repository>/base/<name>`; the name begins with the head. Its file `in-use`
+// is locked (flock(2), shared) by everybody who works with the pack, and its modification time is the last
+// use. An eviction takes that lock exclusively, without waiting, and renames the folder away before it
+// removes anything, so nobody ever finds half a pack. A base that a kept attempt's store borrows from is
+// never evicted.
 //
 // Thread rules: free functions and values; any number of processes may do all of this at once.
 #pragma once
@@ -50,14 +51,21 @@ class BaseNursery {
   TempDir folder_;
 };
 
-struct BaseEntry {
-  std::string key;         // "<repository>/base/<head>": its place in the vault
-  std::string head;        // the trusted commit
-  std::string repository;  // the git directory that it came from; empty when that is not on record
+// A pack or an index that more than one base has (a hard link): its bytes go with the last of them.
+struct SharedFile {
+  std::uint64_t inode = 0;
   std::uint64_t bytes = 0;
-  std::int64_t last_use_ns = 0;             // since 1970
-  bool in_use = false;                      // by a process, at that moment
+};
+
+struct BaseEntry {
+  std::string key;               // "<repository>/base/<name>": its place in the vault
+  std::string head;              // the trusted commit
+  std::string repository;        // the git directory that it came from; empty when that is not on record
+  std::uint64_t bytes = 0;       // without what it shares
+  std::int64_t last_use_ns = 0;  // since 1970
+  bool in_use = false;           // by a process, at that moment
   std::vector<std::string> borrowers = {};  // attempts whose stores need it
+  std::vector<SharedFile> shared = {};
 };
 
 // Every base of the vault below `state_dir`, in the order of their keys.

@@ -1,91 +1,27 @@
 #include "clone/clone.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 
-#include <cerrno>
-#include <cstdio>
+#include <algorithm>
 #include <vector>
 
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "clone/base.h"
+#include "clone/work_tree.h"
 #include "git/git.h"
 
 namespace cofferdam::clone {
 namespace {
 
-using git::GitCall;
-
-GitCall call_on(const Source& source, std::vector<std::string> args) {
-  GitCall call;
-  call.git_dir = source.git_dir;
-  call.args = std::move(args);
-  call.run_as = source.run_as;
-  call.limits.out_bytes = 1U << 20U;
-  return call;
-}
-
-bool is_git_dir(const std::string& path) {
-  return exists(path + "/HEAD") && is_directory(path + "/objects") && is_directory(path + "/refs");
-}
-
-bool is_regular_file(const std::string& path) {
-  struct stat info {};
-  return ::lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-}
-
-// The per-work-tree part of a git directory: it borrows objects and refs from the folder that commondir
-// names.
-bool is_linked_git_dir(const std::string& path) {
-  return exists(path + "/HEAD") && exists(path + "/gitdir") && exists(path + "/commondir");
-}
-
-Error linked_work_tree(const std::string& path) {
-  return make_error(Code::usage, path + " is a linked work tree or a submodule, which cannot be used yet",
-                    "name the folder of the main work tree");
-}
-
-// As git looks for it: at every level first `.git`, then a bare repository.
-Result<Source> find_git_dir(const std::string& start) {
-  Source source;
-  for (std::string at = start; !at.empty(); at.resize(at.rfind('/'))) {
-    const std::string dot_git = at + "/.git";
-    if (is_regular_file(dot_git) || is_linked_git_dir(at)) return linked_work_tree(at);
-    if (is_directory(dot_git) && is_git_dir(dot_git)) {
-      TRY(source.git_dir, real_path(dot_git));
-      if (is_linked_git_dir(source.git_dir)) return linked_work_tree(at);
-      source.work_tree = at;
-      return source;
-    }
-    if (is_git_dir(at)) {
-      source.git_dir = at;
-      return source;
-    }
-  }
-  return make_error(Code::usage, start + " is not in a git repository",
-                    "name the folder of a git repository with --repo, or make one: git init && git commit");
-}
-
-// A tree or commit id, or an error that says why there is none.
-Result<std::string> parse_id(const Source& source, const std::string& expression) {
-  TRY(std::string out,
-      git::run_git(call_on(source, {"rev-parse", "--verify", "--end-of-options", expression})));
-  std::string id(trim(out));
-  if (!is_object_id(id)) return make_error(Code::protocol, "git rev-parse printed no object id");
-  return id;
-}
-
-Error incomplete(const Source& source, const std::string& why) {
-  return make_error(Code::not_found,
-                    fmt::format("the history of {} is not complete: {}", source.git_dir, why),
-                    "fetch what is missing first: git fetch --unshallow, or for a partial clone git fetch "
-                    "--refetch --no-filter");
-}
+using contract::CloneIdentity;
+using contract::CloneRequest;
+using contract::History;
 
 Status check_commit(const Source& source, const std::string& head) {
   if (!is_object_id(head)) return make_error(Code::usage, "the head must be a full commit id");
-  GitCall call = call_on(source, {"cat-file", "--batch-check=%(objecttype)"});
+  git::GitCall call = call_on(source, {"cat-file", "--batch-check=%(objecttype)"});
   const std::string line = head + "\n";
   call.input = line;
   TRY(std::string out, git::run_git(call));
@@ -99,192 +35,161 @@ Status check_commit(const Source& source, const std::string& head) {
   return {};
 }
 
-Result<contract::CloneIdentity> identify(const Source& source, const contract::CloneRequest& request) {
+Result<std::string> tree_of(git::GitCall call, const std::string& commit) {
+  call.args = {"rev-parse", "--verify", "--end-of-options", commit + "^{tree}"};
+  TRY(const std::string out, git::run_git(call));
+  std::string id(trim(out));
+  if (!is_object_id(id)) return make_error(Code::protocol, "git rev-parse printed no object id");
+  return id;
+}
+
+std::string identity_id(const CloneIdentity& identity) {
+  std::string bytes = identity.repository;
+  const auto add = [&bytes](const std::string& part) { bytes.append(1, '\0').append(part); };
+  add(identity.head);
+  if (identity.base != identity.head) add(identity.base);
+  add(identity.tree);
+  return sha256_hex(bytes);
+}
+
+Result<CloneIdentity> identify(const Source& source, const CloneRequest& request) {
   TRY_VOID(check_commit(source, request.head));
-  contract::CloneIdentity identity;
+  CloneIdentity identity;
   identity.repository = source.git_dir;
   identity.head = request.head;
   identity.base = request.head;
   identity.history = request.history;
   identity.object_format = source.object_format;
-  auto tree = parse_id(source, request.head + "^{tree}");
+  auto tree = tree_of(call_on(source, {}), request.head);
   if (!tree) return incomplete(source, tree.error().what);
   identity.tree = *tree;
   if (request.tree.has_value() && *request.tree != identity.tree) {
     return make_error(Code::usage, fmt::format("the tree of {} is {}, not {}", identity.head, identity.tree,
                                                printable(*request.tree, 80)));
   }
-  std::string bytes = identity.repository;
-  bytes.push_back('\0');
-  bytes += identity.head;
-  bytes.push_back('\0');
-  bytes += identity.tree;
-  identity.id = sha256_hex(bytes);
+  if (request.work_tree.has_value()) {
+    identity.base = request.work_tree->commit;
+    identity.tree = request.work_tree->tree;
+  }
+  identity.id = identity_id(identity);
   return identity;
 }
 
-// The pack in a base folder; Code::not_found when it is not there in full.
-Result<contract::BasePacks> base_packs_in(const std::string& folder) {
-  contract::BasePacks found;
-  found.objects_dir = folder + "/objects";
-  const std::string packs = found.objects_dir + "/pack";
-  if (!is_directory(packs)) return make_error(Code::not_found, "no base pack in " + folder);
-  TRY(std::vector<std::string> names, list_dir(packs));
-  // The folder came into being by one rename, so two files are the two of one pack.
-  if (names.size() != 2 ||
-      names[0].substr(0, names[0].rfind('.')) != names[1].substr(0, names[1].rfind('.'))) {
-    return make_error(Code::internal, packs + " does not hold exactly one pack", "remove " + folder);
-  }
-  for (const std::string& name : names) {
-    std::string path = packs;
-    path.append("/").append(name);
-    struct stat info {};
-    if (::stat(path.c_str(), &info) != 0) return sys_error(path, errno);
-    found.bytes += static_cast<std::uint64_t>(info.st_size);
-    if (name.ends_with(".pack")) found.packs.push_back(path);
-  }
-  if (found.packs.size() != 1) {
-    return make_error(Code::internal, packs + " does not hold a pack and its index", "remove " + folder);
-  }
-  return found;
-}
-
-// Fills the bare repository `store` with exactly what `head` reaches. No fsck: the user's history is what it
-// is, and old histories with odd author lines must still work.
-Status fill(const Source& source, const std::string& head, const std::string& store) {
-  GitCall from = call_on(source, {"pack-objects", "--revs", "--stdout", "--delta-base-offset", "-q"});
-  const std::string line = head + "\n";
-  from.input = line;
-  from.limits.time = std::chrono::minutes(60);
-  GitCall into;
-  into.git_dir = store;
-  into.args = {"index-pack", "--stdin"};
-  into.limits.time = from.limits.time;
-  auto printed = git::pipe_git(from, into);
-  if (printed) return {};
-  const std::string& what = printed.error().what;
-  const bool reading = starts_with(what, "git pack-objects: ");
-  const bool stopped = what.find("signal") != std::string::npos || printed.error().code != Code::io;
-  if (reading && !stopped) return incomplete(source, what);
-  return std::move(printed).error();
-}
-
-// A box runs as somebody else and must read what is mounted into it; the vault above stays ours alone.
-Status make_readable(const std::string& store) {
-  for (const char* folder : {"/objects", "/objects/info", "/objects/pack"}) {
-    if (::chmod((store + folder).c_str(), 0755) != 0) return sys_error(store + folder, errno);
-  }
-  TRY(std::vector<std::string> names, list_dir(store + "/objects/pack"));
-  for (const std::string& name : names) {
-    std::string path = store;
-    path.append("/objects/pack/").append(name);
-    if (::chmod(path.c_str(), 0444) != 0) return sys_error(path, errno);
-  }
-  return {};
-}
-
-// Of one repository: its base packs are below.
-std::string repository_folder(const std::string& vault_dir, const std::string& git_dir) {
-  return vault_dir + "/" + sha256_hex(git_dir).substr(0, 16);
-}
-
-// Puts a base pack at `final_folder`, unless somebody else was first.
-Status make_base_pack(const Source& source, const std::string& head, const std::string& final_folder) {
-  const std::string parent = final_folder.substr(0, final_folder.rfind('/'));
-  TRY_VOID(make_dirs(parent));
-  TRY(const BaseNursery nursery, BaseNursery::create(parent));
-  const std::string made = nursery.path() + "/base";
-  TRY_VOID(git::create_bare(made, source.object_format));
-  TRY_VOID(fill(source, head, made));
-  TRY_VOID(make_readable(made));
-  TRY(const BaseUse new_one, use_base(made));
-  // Whoever renames first wins; the others find a folder that is not empty and use it.
-  if (::rename(made.c_str(), final_folder.c_str()) != 0 && errno != ENOTEMPTY && errno != EEXIST) {
-    return sys_error("cannot put the base pack in place: " + final_folder, errno);
-  }
-  return {};
+Error pack_failed(const Source& source, Error error) {
+  const bool reading = starts_with(error.what, "git pack-objects: ");
+  const bool stopped = error.what.find("signal") != std::string::npos || error.code != Code::io;
+  if (reading && !stopped) return incomplete(source, error.what);
+  return error;
 }
 
 // The vault's folders are named by digests; people want to read where a pack came from. Nothing else does, so
 // that it cannot be written (another process is writing it) is no error.
-void record_origin(const Source& source, const std::string& folder) {
+void record_origin(const Source& source, const std::string& bases) {
+  const std::string folder = bases.substr(0, bases.rfind('/'));
   const std::string path = folder + "/repository";
   if (!exists(path) && make_dirs(folder)) (void)write_file_atomic(path, source.git_dir).has_value();
 }
 
-// Finds the base pack, or makes it, and holds it.
-Status take_base(const Source& source, const std::string& head, const std::string& folder, Cloned* cloned) {
+// Finds the base of the head, or makes it, and holds it.
+Status take_base(const Source& source, BaseWish wish, Cloned* cloned) {
+  const std::string folder = wish.parent + "/" + wish.name;
   // An eviction can come between the making and the use, but hardly twice.
   constexpr int kMaxTries = 10;
   for (int tries = 0; tries < kMaxTries; ++tries) {
     auto use = use_base(folder);
     if (use) {
-      TRY(cloned->packs, base_packs_in(folder));
+      TRY(cloned->packs, packs_in(folder));
       cloned->use = *std::move(use);
       return {};
     }
     if (use.error().code != Code::not_found) return std::move(use).error();
-    TRY_VOID(make_base_pack(source, head, folder));
+    if (wish.name == wish.tip) choose_ancestor(source, &wish);
+    if (Status made = make_base(wish); !made) return pack_failed(source, std::move(made).error());
   }
   return make_error(Code::conflict, folder + " was evicted as often as it was made",
                     "raise cache.max_bytes in the configuration");
 }
 
+// The base that holds the caller's uncommitted files was made before the invocation, and only there.
+Status find_work_tree_base(const CloneIdentity& identity, const std::string& folder, Cloned* cloned) {
+  auto use = use_base(folder);
+  if (!use && use.error().code == Code::not_found) {
+    return make_error(Code::not_found,
+                      fmt::format("the base {} of uncommitted files is not in the vault", identity.base),
+                      "make a new invocation with --include-dirty");
+  }
+  if (!use) return std::move(use).error();
+  TRY(cloned->packs, packs_in(folder));
+  cloned->use = *std::move(use);
+  git::GitCall call;
+  call.git_dir = folder;
+  call.args = {"rev-parse", "--revs-only", identity.base + "^{tree}", identity.base + "^1"};
+  TRY(const std::string out, git::run_git(call));
+  if (out == identity.tree + "\n" + identity.head + "\n") return {};
+  return make_error(Code::usage, fmt::format("the base {} is not the tree {} on top of {}", identity.base,
+                                             identity.tree, identity.head));
+}
+
+// The folder of an identity whose source is not looked at: where a shallow history was cut is not in it.
+std::string find_folder(const CloneIdentity& identity, const std::string& bases) {
+  const std::string name = base_name(identity, {});
+  if (is_directory(bases + "/" + name) || identity.history == History::none) return bases + "/" + name;
+  if (auto names = list_dir(bases)) {
+    const std::string prefix = name + "-shallow-";
+    const auto found = std::find_if(names->begin(), names->end(),
+                                    [&](const std::string& one) { return starts_with(one, prefix); });
+    if (found != names->end()) return bases + "/" + *found;
+  }
+  return bases + "/" + name;
+}
+
 }  // namespace
 
-Result<Source> open_source(const std::string& path) {
-  auto start = real_path(path);
-  if (!start) {
-    return make_error(Code::usage, printable(path, 500) + " is not there or cannot be read",
-                      "name the folder of a git repository");
-  }
-  TRY(Source source, find_git_dir(*start));
-  TRY(source.run_as, git::run_as_owner(source.git_dir));
-  auto format = git::run_git(call_on(source, {"rev-parse", "--show-object-format"}));
-  if (!format) {
-    return make_error(Code::usage, format.error().with(source.git_dir).what,
-                      "this git must be able to read the repository");
-  }
-  source.object_format = std::string(trim(*format));
-  if (source.object_format != "sha1" && source.object_format != "sha256") {
-    return make_error(Code::usage, source.git_dir + ": unknown object format");
-  }
-  return source;
-}
-
-Result<std::string> resolve_commit(const Source& source, const std::string& revision) {
-  auto id = parse_id(source, revision + "^{commit}");
-  if (id) return id;
-  // Code::timeout and the like are what they are; what git did not understand is the request's fault.
-  if (id.error().code != Code::io) return id;
-  if (revision == "HEAD") {
-    return make_error(Code::usage, source.git_dir + ": there is no commit yet", "make one first: git commit");
-  }
-  return make_error(Code::usage,
-                    fmt::format("{} has no commit '{}'", source.git_dir, printable(revision, 200)),
-                    "name a branch, a tag or a commit id of that repository");
-}
-
-Result<Cloned> clone_head(const Source& source, const contract::CloneRequest& request,
-                          const std::string& vault_dir) {
+Result<Cloned> clone_head(const Source& source, const CloneRequest& request, const std::string& vault_dir,
+                          const git::Waiter& wait) {
   Cloned cloned;
   TRY(cloned.identity, identify(source, request));
-  TRY(std::string shallow, git::run_git(call_on(source, {"rev-parse", "--is-shallow-repository"})));
-  if (trim(shallow) != "false") return incomplete(source, "it is a shallow clone");
-  const std::string folder = repository_folder(vault_dir, source.git_dir);
-  record_origin(source, folder);
-  TRY_VOID(take_base(source, request.head, folder + "/base/" + request.head, &cloned));
+  std::vector<std::string> cut;
+  if (request.history == History::none) {
+    cut = {request.head};
+  } else {
+    TRY(cut, shallow_boundary(source, request.head));
+  }
+  const std::string bases = bases_of(vault_dir, source.git_dir);
+  const std::string name = base_name(cloned.identity, cut);
+  record_origin(source, bases);
+  if (request.work_tree.has_value()) {
+    TRY_VOID(find_work_tree_base(cloned.identity, bases + "/" + name, &cloned));
+    return cloned;
+  }
+  BaseWish wish{bases, name, source.object_format, request.head, cut, call_on(source, {})};
+  wish.packer.wait = wait;
+  TRY_VOID(take_base(source, std::move(wish), &cloned));
   return cloned;
 }
 
-Result<Cloned> find_clone(const contract::CloneIdentity& identity, const std::string& vault_dir) {
-  if (!is_object_id(identity.head)) return make_error(Code::internal, "a clone without a full head");
+Result<Cloned> find_clone(const CloneIdentity& identity, const std::string& vault_dir) {
+  if (!is_object_id(identity.head) || !is_object_id(identity.base)) {
+    return make_error(Code::internal, "a clone without a full head");
+  }
   Cloned cloned;
   cloned.identity = identity;
-  const std::string folder = repository_folder(vault_dir, identity.repository) + "/base/" + identity.head;
+  const std::string folder = find_folder(identity, bases_of(vault_dir, identity.repository));
   TRY(cloned.use, use_base(folder));
-  TRY(cloned.packs, base_packs_in(folder));
+  TRY(cloned.packs, packs_in(folder));
   return cloned;
+}
+
+contract::SourceFacts source_facts(const Source& source, const Cloned& cloned) {
+  contract::SourceFacts facts;
+  facts.kind = source.kind;
+  facts.shallow = source.shallow;
+  facts.partial = source.partial;
+  const std::string& objects = cloned.packs.objects_dir;
+  const std::string folder = objects.substr(0, objects.rfind('/'));
+  (void)count_uncommitted(source, folder.substr(0, folder.rfind('/')), &facts).has_value();
+  (void)tree_facts(folder, cloned.identity.tree, &facts).has_value();
+  return facts;
 }
 
 }  // namespace cofferdam::clone

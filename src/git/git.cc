@@ -54,10 +54,38 @@ Result<std::string> find_git() {
   return make_error(Code::missing_tool, "git is not installed", "install git 2.39 or newer");
 }
 
-Result<SpawnOptions> prepare(const GitCall& call) {
+// git's question whether the owner of a repository is to be trusted is asked when it discovers one, and
+// answered here alone: in a file of ours in the place of the user's (safe.directory in git-config(1)).
+constexpr std::string_view kOwnConfig = "[safe]\n\tdirectory = *\n";
+constexpr int kOwnConfigFd = 3;
+
+struct Prepared {
   SpawnOptions options;
+  UniqueFd config;  // borrowed by the options until the process is started
+};
+
+// What says which repository, and which configuration stands in the place of the user's.
+Status name_repository(const GitCall& call, Prepared* prepared) {
+  std::vector<std::string>& env = prepared->options.env;
+  if (!call.work_tree.empty()) env.push_back("GIT_WORK_TREE=" + call.work_tree);
+  if (!call.git_dir.empty()) {
+    env.push_back("GIT_DIR=" + call.git_dir);
+    env.emplace_back("GIT_CONFIG_GLOBAL=/dev/null");
+    return {};
+  }
+  if (call.discover_in.empty()) return make_error(Code::internal, "git without a repository");
+  TRY(prepared->config, make_sealed_memfd("cofferdam-gitconfig", kOwnConfig));
+  prepared->options.fds.push_back({prepared->config.get(), kOwnConfigFd});
+  env.push_back(fmt::format("GIT_CONFIG_GLOBAL=/proc/self/fd/{}", kOwnConfigFd));
+  return {};
+}
+
+Result<Prepared> prepare(const GitCall& call) {
+  Prepared prepared;
+  SpawnOptions& options = prepared.options;
   TRY(options.program, find_git());
   options.argv = {"git", "--no-pager", "--literal-pathspecs", "--no-replace-objects"};
+  if (!call.discover_in.empty()) options.argv.insert(options.argv.end(), {"-C", call.discover_in});
   for (const char* override : kOverrides) {
     options.argv.emplace_back("-c");
     options.argv.emplace_back(override);
@@ -67,14 +95,13 @@ Result<SpawnOptions> prepare(const GitCall& call) {
       "PATH=/usr/local/bin:/usr/bin:/bin",
       "HOME=/nonexistent",
       "LC_ALL=C",
-      "GIT_DIR=" + call.git_dir,
       "GIT_CONFIG_NOSYSTEM=1",
-      "GIT_CONFIG_GLOBAL=/dev/null",
       "GIT_ATTR_NOSYSTEM=1",
       "GIT_TERMINAL_PROMPT=0",
       "GIT_ASKPASS=",
       "GIT_NO_LAZY_FETCH=1",
       "GIT_NO_REPLACE_OBJECTS=1",
+      "GIT_GRAFT_FILE=/nonexistent",  // parents are what the commits say
       "GIT_OPTIONAL_LOCKS=0",
       "GIT_ALLOW_PROTOCOL=none",  // a list of allowed names; there is no protocol "none"
       "GIT_PROTOCOL_FROM_USER=0",
@@ -83,10 +110,11 @@ Result<SpawnOptions> prepare(const GitCall& call) {
       "GIT_EDITOR=false",
       "GIT_FLUSH=0",
   };
+  TRY_VOID(name_repository(call, &prepared));
   options.env.insert(options.env.end(), call.extra_env.begin(), call.extra_env.end());
   options.run_as = call.run_as;
   options.die_with_parent = !call.outlives_us;
-  return options;
+  return prepared;
 }
 
 std::string verb_of(const GitCall& call) {
@@ -118,7 +146,8 @@ Result<std::string> content_of(const UniqueFd& fd, std::size_t max_bytes) {
 }
 
 Result<Job> start(const GitCall& call, int in_fd, int out_fd) {
-  TRY(SpawnOptions options, prepare(call));
+  TRY(Prepared prepared, prepare(call));
+  SpawnOptions& options = prepared.options;
   Job job;
   TRY(job.said, make_memory_file());
   options.fds.push_back({job.said.get(), 2});
@@ -129,11 +158,13 @@ Result<Job> start(const GitCall& call, int in_fd, int out_fd) {
   return job;
 }
 
-// The child is killed by its owner, Job, when it has not ended in time. `*broken_pipe` says that it ended
-// only because nobody read what it wrote.
+// The child is killed by its owner, Job, when it has not ended in time or the caller breaks off.
+// `*broken_pipe` says that it ended only because nobody read what it wrote.
 Status finish(const GitCall& call, Job* job, bool* broken_pipe = nullptr) {
   auto left = std::chrono::duration_cast<std::chrono::milliseconds>(job->end - Clock::now());
-  auto status = job->child.wait(std::max(left, std::chrono::milliseconds(0)));
+  left = std::max(left, std::chrono::milliseconds(0));
+  if (call.wait) TRY_VOID(call.wait(job->child.pidfd(), left));
+  auto status = job->child.wait(left);
   if (!status) return status.error().with("git " + verb_of(call));
   if (status->success()) return {};
   if (broken_pipe != nullptr) *broken_pipe = status->signal == SIGPIPE;
@@ -153,8 +184,8 @@ std::string first_line(std::string_view standard_error) {
 }
 
 Result<Captured> try_git(const GitCall& call) {
-  TRY(SpawnOptions options, prepare(call));
-  auto captured = run_capture(std::move(options), call.input, call.limits);
+  TRY(Prepared prepared, prepare(call));
+  auto captured = run_capture(std::move(prepared.options), call.input, call.limits);
   if (!captured) return captured.error().with("git " + verb_of(call));
   return captured;
 }
@@ -182,6 +213,7 @@ Result<std::string> pipe_git(const GitCall& from, const GitCall& into) {
   pipe.read.reset();
   pipe.write.reset();
   Status consumed = finish(into, &consumer);
+  if (!consumed && consumed.error().code == Code::conflict) return std::move(consumed).error();  // broken off
   bool broken_pipe = false;
   Status produced = finish(from, &producer, &broken_pipe);
   if (!produced && !broken_pipe) return std::move(produced).error();

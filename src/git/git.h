@@ -9,6 +9,8 @@
 // Thread rules: free functions without state; each call may run in any thread.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,15 +21,24 @@
 
 namespace cofferdam::git {
 
+// Waits until the descriptor is readable, which says that git has ended, or the time is over (Code::timeout).
+// Any other error breaks the call off: git is killed.
+using Waiter = std::function<Status(int pidfd, std::chrono::milliseconds limit)>;
+
 struct GitCall {
-  std::string git_dir;            // always explicit: git never discovers a repository
+  std::string git_dir;            // explicit, unless discover_in is given
   std::vector<std::string> args;  // the verb first
   std::string_view input = {};    // borrowed until the call returns
   std::vector<std::string> extra_env = {};
   std::optional<UserIds> run_as = {};
   CaptureLimits limits = {};
+  std::string work_tree = {};  // for verbs that read one: never what the repository configures
+  // With an empty git_dir: git looks for a repository from this folder on, whoever owns it. What it found is
+  // named explicitly from then on.
+  std::string discover_in = {};
   // Not killed when we die: for what holds git's lock files only for a moment, and would leave them for ever.
   bool outlives_us = false;
+  Waiter wait = {};  // of pipe_git() and stream_git(); none: nothing but the time ends them early
 };
 
 // Standard output of a git that ended with 0. Otherwise an error with the verb and git's own first line:

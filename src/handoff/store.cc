@@ -100,6 +100,12 @@ Result<AttemptStore> AttemptStore::create(const std::string& path, const contrac
   if (base.objects_dir.find('\n') != std::string::npos || !starts_with(base.objects_dir, "/")) {
     return make_error(Code::internal, "the vault's path cannot be named as an alternate");
   }
+  if (!base.shallow.empty()) {
+    // Where the base's history is cut, no git of ours looks for more (gitrepository-layout(5)).
+    std::string cut;
+    for (const std::string& id : base.shallow) cut.append(id).append("\n");
+    TRY_VOID(write_file_atomic(path + "/shallow", cut));
+  }
   TRY_VOID(write_file_atomic(path + "/objects/info/alternates", base.objects_dir + "\n"));
   return AttemptStore(path);
 }

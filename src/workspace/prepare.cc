@@ -1,5 +1,12 @@
 #include "workspace/prepare.h"
 
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
 #include "base/text.h"
 
 namespace cofferdam::workspace {

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "contract/clone.h"
 #include "contract/invocation.h"

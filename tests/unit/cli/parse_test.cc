@@ -54,6 +54,23 @@ TEST(Parse, DefaultsAndFlags) {
   EXPECT_TRUE(full.json);
 }
 
+TEST(Parse, WhatComesAlongFromTheRepository) {
+  const auto plain = parsed<RunOptions>({"run", "x"});
+  EXPECT_EQ(plain.history, "full");
+  EXPECT_FALSE(plain.include_dirty || plain.include_untracked);
+  for (const char* verb : {"run", "plan", "ask", "review"}) {
+    const auto all =
+        parsed<RunOptions>({verb, "--history", "none", "--include-dirty", "--include-untracked", "x"});
+    EXPECT_EQ(all.history, "none");
+    EXPECT_TRUE(all.include_dirty && all.include_untracked);
+  }
+  EXPECT_EQ(request_fields(plain, {}, "x")->clone.history, contract::History::full);
+  EXPECT_EQ(request_fields(parsed<RunOptions>({"run", "--history", "none", "x"}), {}, "x")->clone.history,
+            contract::History::none);
+  expect_usage({"run", "--history", "some", "x"}, "some");
+  expect_usage({"run", "--include-untracked", "x"}, "--include-dirty");
+}
+
 TEST(Parse, VerbsThatReadAndKeepTheRecord) {
   EXPECT_FALSE(parsed<LogOptions>({"log", "a-1"}).follow);
   EXPECT_TRUE(parsed<LogOptions>({"log", "--follow", "--json", "a-1"}).follow);

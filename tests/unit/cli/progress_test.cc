@@ -4,6 +4,7 @@
 
 #include "base/fd.h"
 #include "base/io.h"
+#include "cli/source_notes.h"
 
 namespace cofferdam::cli {
 namespace {
@@ -54,6 +55,28 @@ TEST(DescribeEvent, ToolCallsNameWhatTheyTouch) {
 TEST(DescribeEvent, FullIdsAreShortened) {
   const std::string data = R"({"bytes":7,"head":")" + std::string(40, 'a') + R"("})";
   EXPECT_EQ(describe_event(event("cloned", data.c_str())).text, "cloned: bytes 7, head aaaaaaaaaaaa");
+}
+
+TEST(SourceNotes, SayWhatIsNotPartOfIt) {
+  const auto notes = [](const char* data) { return source_notes(contract::Json::parse(data)); };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(notes(R"({"head":"a","base":"a","dirty_files":0,"shallow":false})"), Lines{});
+  EXPECT_EQ(notes(R"({"head":"a","base":"a","dirty_files":3,"untracked_files":1,"submodules":2,"lfs_files":1,
+                      "shallow":true})"),
+            (Lines{"3 changed files are not part of this: --include-dirty takes them along",
+                   "1 untracked file is not part of this", "1 LFS file: pointers stay pointers",
+                   "2 submodules are not entered", "the repository is a shallow clone"}));
+  EXPECT_EQ(notes(R"({"head":"a","base":"b","dirty_files":3,"untracked_files":1})"),
+            Lines{"uncommitted changes are part of this, as the commit b"});
+  for (const char* odd : {"[]", "{}", R"({"dirty_files":-1,"lfs_files":"7","shallow":1})"}) {
+    EXPECT_EQ(notes(odd), Lines{}) << odd;
+  }
+}
+
+TEST(SourceNotes, ComeBehindTheLineOfTheEvent) {
+  const EventText described = describe_event(
+      event("cloned", R"({"base":"a","dirty_files":3,"head":"a","history":"full","kind":"bare"})"));
+  EXPECT_EQ(described.text, "cloned: head a, history full");
 }
 
 TEST(DescribeEvent, HostileTextStaysOnItsLine) {

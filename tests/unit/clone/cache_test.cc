@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <map>
 #include <thread>
 #include <vector>
 
@@ -55,6 +56,18 @@ TEST(ChooseEvicted, WhatIsNeededNeitherGoesNorCounts) {
   EXPECT_EQ(choose_evicted(entries, {10, {"c"}}), Indices{});
   EXPECT_EQ(choose_evicted(entries, {9, {"c"}}), (Indices{3}));
   EXPECT_EQ(choose_evicted(entries, {9}), (Indices{2, 3})) << "the control: c without its running attempt";
+}
+
+// What two bases share counts once, and goes with the last of them.
+TEST(ChooseEvicted, SharedFilesCountOnce) {
+  std::vector<BaseEntry> entries = {entry("a", 10, 1), entry("b", 10, 2), entry("c", 10, 3)};
+  for (BaseEntry& one : entries) one.shared = {{7, 100}};
+  EXPECT_EQ(choose_evicted(entries, {130}), Indices{});
+  EXPECT_EQ(choose_evicted(entries, {129}), (Indices{0}));
+  EXPECT_EQ(choose_evicted(entries, {109}), (Indices{0, 1, 2}));
+  entries[2].in_use = true;
+  EXPECT_EQ(choose_evicted(entries, {20}), Indices{}) << "one that stays has them anyway";
+  EXPECT_EQ(choose_evicted(entries, {10}), (Indices{0}));
 }
 
 // A repository with some commits, and a state folder.
@@ -120,7 +133,13 @@ TEST_F(Cache, EvictsTheOneThatWasNotUsedForTheLongestTime) {
   for (std::size_t head = 0; head < 3; ++head) clone(head);
   clone(0);  // used again
   std::uint64_t total = 0;
-  for (const BaseEntry& one : must(list_bases(state()))) total += one.bytes;
+  std::map<std::uint64_t, std::uint64_t> shared;
+  for (const BaseEntry& one : must(list_bases(state()))) {
+    total += one.bytes;
+    for (const auto& file : one.shared) shared[file.inode] = file.bytes;
+  }
+  EXPECT_FALSE(shared.empty()) << "the later heads have the packs of the first";
+  for (const auto& [inode, bytes] : shared) total += bytes;
   EXPECT_EQ(evict({total}), heads({}));
   EXPECT_EQ(evict({total - 1}), heads({1}));
   EXPECT_EQ(evict({0}), heads({2, 0}));

@@ -54,17 +54,15 @@ TEST(OpenSource, FindsTheRepositoryAsGitDoes) {
 TEST(OpenSource, RefusesWithWhatToDo) {
   Lab lab;
   lab.make_source(kBase);
-  lab.sh(lab.at("."),
-         "mkdir plain; git -C source worktree add -q ../linked; printf 'gitdir: x\\n' > plain/.git");
+  lab.sh(lab.at("."), "mkdir plain; printf 'gitdir: x\\n' > plain/.git");
   struct {
     const char* path;
     const char* says;
   } const cases[] = {
       {"missing", "not there"},
+      {"source/a.txt", "no folder"},
       {"home", "not in a git repository"},
-      {"linked", "main work tree"},
-      {"plain", "main work tree"},
-      {"source/.git/worktrees/linked", "main work tree"},
+      {"plain", "not in a git repository"},
   };
   for (const auto& one : cases) {
     auto source = open_source(lab.at(one.path));
@@ -185,23 +183,6 @@ TEST(CloneHead, RefusesWhatIsNotTheHead) {
   EXPECT_EQ(code(request), "usage");
   request.tree.reset();
   EXPECT_EQ(code(request), "cloned");
-}
-
-TEST(CloneHead, IncompleteHistoriesAreNamed) {
-  for (const char* how : {"--depth 1", "--filter=blob:none --no-checkout", "--filter=tree:0 --no-checkout"}) {
-    SCOPED_TRACE(how);
-    Lab lab;
-    lab.make_source(kBase);
-    lab.sh(lab.at("source"),
-           "git config uploadpack.allowFilter true; git config uploadpack.allowAnySHA1InWant true");
-    lab.sh(lab.at("."), std::string("git clone -q ") + how + " file://$PWD/source part");
-    auto source = must(open_source(lab.at("part")));
-    auto cloned = clone_head(source, request_for(must(resolve_commit(source))), lab.at("vault"));
-    ASSERT_FALSE(cloned);
-    EXPECT_EQ(cloned.error().code, Code::not_found) << cloned.error().line();
-    EXPECT_NE(cloned.error().hint.find("git fetch"), std::string::npos);
-    EXPECT_EQ(lab.sh(lab.at("."), "find vault -name '.new-*' -o -name '*.pack' 2>/dev/null || true"), "");
-  }
 }
 
 TEST(CloneHead, OldHistoryThatFsckWouldRefuseIsTaken) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <ostream>
 
+#include "clone/work_tree.h"
 #include "git/git.h"
 #include "unit/handoff/lab.h"
 
@@ -32,6 +33,15 @@ constexpr Trap kTraps[] = {
      "printf '[core]\\n\\tfsmonitor = \"%s;false\"\\n' \"$MARK\" > ../included; git config include.path "
      "../../included",
      "git status"},
+    {"fsmonitor_of_config_worktree",
+     "git config core.repositoryFormatVersion 1; git config extensions.worktreeConfig true;"
+     "git config --worktree core.fsmonitor \"$MARK;false\"",
+     "git status"},
+    {"fsmonitor_of_submodule",
+     "git init -q sub; git -C sub commit -q --allow-empty -m s; git -C sub config core.fsmonitor "
+     "\"$MARK;false\";"
+     "git update-index --add --cacheinfo 160000,$(git -C sub rev-parse HEAD),sub; git commit -qm sub",
+     "git status"},
     {"hooks_path", "mkdir -p hooks.d; hook hooks.d/reference-transaction; git config core.hooksPath hooks.d",
      "git update-ref refs/heads/control HEAD"},
     {"hook_reference_transaction", "hook .git/hooks/reference-transaction",
@@ -43,6 +53,9 @@ constexpr Trap kTraps[] = {
     {"hook_post_checkout", "hook .git/hooks/post-checkout", "git checkout -b x"},
     {"hook_update", "hook .git/hooks/update", "git push . HEAD:refs/heads/control"},
     {"filter_clean", "git config filter.evil.clean \"$MARK;cat\"", "printf z > a.txt; git add -A"},
+    {"filter_with_an_odd_name",
+     "git config 'filter.a=b.clean' \"$MARK;cat\"; printf '*.txt filter=a=b\\n' > .git/info/attributes",
+     "printf z > a.txt; git add -A"},
     {"filter_process", "git config filter.evil.process \"$MARK\"", "printf z > a.txt; git add -A"},
     {"filter_smudge", "git config filter.evil.smudge \"$MARK;cat\"", "rm a.txt; git checkout -- a.txt"},
     {"textconv", "git config diff.evil.textconv \"$MARK;cat\"", "printf z > a.txt; git diff"},
@@ -80,6 +93,24 @@ constexpr const char* kPrelude =
     "MARK=\"touch $LAB/marks/fired\"\n"
     "hook() { mkdir -p \"${1%/*}\"; printf '#!/bin/sh\\n%s\\n' \"$MARK\" > \"$1\"; chmod +x \"$1\"; }\n";
 
+// The user's uncommitted files: what is under a driver is refused, everything else is taken along.
+void take_work_tree(Lab* lab) {
+  cofferdam::clone::WorkTreeWish wish;
+  wish.head = lab->cloned.identity.head;
+  wish.untracked = true;
+  wish.author_name = "Cofferdam";
+  wish.author_email = "cofferdam@localhost";
+  wish.attempt_id = "id";
+  cofferdam::contract::SourceFacts facts;
+  lab->sh(lab->at("source"),
+          "printf 2 > a.txt");  // of the same size, in the same second: its content decides
+  must(count_uncommitted(lab->source, lab->at("vault"), &facts));
+  EXPECT_GT(facts.dirty_files, 0U);
+  EXPECT_FALSE(commit_work_tree(lab->source, wish, lab->at("vault")));
+  lab->sh(lab->at("source"), "printf one > a.txt; touch -d @1600000000 a.txt; printf u > untracked");
+  EXPECT_TRUE(must(commit_work_tree(lab->source, wish, lab->at("vault"))).has_value());
+}
+
 // The whole path with one change, and the patch.
 void run_everything(Lab* lab) {
   lab->prepare();
@@ -108,6 +139,7 @@ TEST_P(Markers, NothingFiresAndTheControlDoes) {
   Lab lab;
   make_trapped(&lab, GetParam());
   run_everything(&lab);
+  take_work_tree(&lab);
   EXPECT_FALSE(cofferdam::exists(lab.at("marks/fired")));
   lab.sh(lab.at("source"), std::string("(") + GetParam().control + ") > /dev/null 2>&1 || true");
   EXPECT_TRUE(cofferdam::exists(lab.at("marks/fired"))) << "the control did not fire";
