@@ -37,6 +37,7 @@ handoff::ApplyInput input_of(const Host& host, const contract::ResultRecord& res
                              const ApplyRequest& request, const clone::Source& source) {
   handoff::ApplyInput input;
   input.git_dir = source.git_dir;
+  input.head_dir = source.git_dir;
   input.work_tree = source.work_tree;
   input.run_as = source.run_as;
   input.attempt_id = result.attempt_id;

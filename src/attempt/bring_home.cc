@@ -1,6 +1,8 @@
 #include "attempt/bring_home.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <optional>
 
@@ -8,6 +10,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "handoff/collect.h"
+#include "handoff/judge.h"
+#include "handoff/keep.h"
 #include "handoff/message.h"
 #include "handoff/publish.h"
 #include "handoff/snapshot.h"
@@ -18,14 +22,22 @@ namespace {
 using contract::Json;
 using contract::Outcome;
 
+constexpr std::size_t kMaxFilesListed = 10'000;
+
 Error box_failed(const std::string& kind, const sandbox::BoxOutput& output) {
   return make_error(Code::internal, fmt::format("the {} box ended with {}: {}", kind,
                                                 output.status.describe(), printable(trim(output.err), 500)));
 }
 
+bool has_upper_layer(const BringHomeInput& in) {
+  const auto& storage = in.account.result().storage;
+  return storage.has_value() && storage->tree == "overlay";
+}
+
 Result<handoff::Snapshot> take_snapshot(const BringHomeInput& in) {
   handoff::SnapshotInput wanted;
   wanted.base_tree = in.cloned.identity.tree;
+  wanted.overlay = has_upper_layer(in);
   wanted.work_bytes = in.invocation->limits.work_bytes;
   wanted.work_inodes = in.invocation->limits.work_inodes;
   TRY(sandbox::BoxOutput output, sandbox::run_box(in.boxes, in.storage, handoff::snapshot_profile(wanted),
@@ -38,6 +50,21 @@ Result<handoff::Snapshot> take_snapshot(const BringHomeInput& in) {
 
 std::string store_path(const BringHomeInput& in) {
   return in.attempt_dir + "/store.git";
+}
+
+// What is refused is in the commit and in our store, and does not get out of there by itself.
+void judge(const BringHomeInput& in, const handoff::Collected& collected) {
+  contract::ChangeFacts& change = in.account.result().change;
+  handoff::Verdict verdict =
+      handoff::judge(change.findings, change.more_findings, collected, in.host.config.findings);
+  change.findings = std::move(verdict.findings);
+  change.more_findings = verdict.more;
+  if (verdict.refused == 0) return;
+  in.account.settlement().distrust(
+      "handoff",
+      "the change was not published for what is in it: " + verdict.refusal +
+          "; look at it with cofferdam diff, and see [handoff] report in the configuration",
+      now());
 }
 
 // Verifies the pack in a box of its own and takes it into the attempt's store.
@@ -64,8 +91,12 @@ Result<handoff::AttemptStore> collect(const BringHomeInput& in, const std::strin
   if (collected->objects > 0) TRY_VOID(store.adopt(std::move(incoming)));
   failpoint("pack-adopted");
   contract::ChangeFacts& change = in.account.result().change;
-  change.files = std::move(collected->files);
-  change.file_count = collected->file_count;
+  change.file_count = collected->changes.size();
+  for (const handoff::Change& one : collected->changes) {
+    if (change.files.size() == kMaxFilesListed) break;
+    change.files.push_back(one.file);
+  }
+  judge(in, *collected);
   return store;
 }
 
@@ -133,13 +164,41 @@ void prove_unchanged(const BringHomeInput& in, const handoff::Snapshot& snapshot
   in.account.settlement().distrust("work-tree", "the work tree of a read-only phase has changed", now());
 }
 
+// Of a work tree that cannot become a commit nothing is lost: its files go into an archive, unread by
+// anybody. Where it is, or why there is none.
+std::string keep_files(const BringHomeInput& in) {
+  const auto failed = [](const Error& error) { return "; its files could not be kept: " + error.line(); };
+  const std::string path = in.attempt_dir + "/refused.tar";
+  ::unlink(path.c_str());  // half of one, of a handoff that was broken off
+  auto file = open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+  if (!file) return failed(file.error());
+  handoff::KeepInput wanted;
+  wanted.overlay = has_upper_layer(in);
+  wanted.work_bytes = in.invocation->limits.work_bytes;
+  wanted.work_inodes = in.invocation->limits.work_inodes;
+  wanted.archive_fd = file->get();
+  auto output = sandbox::run_box(in.boxes, in.storage, handoff::keep_profile(wanted), 4096, in.interrupt);
+  if (!output) return failed(output.error());
+  if (!output->status.success()) return failed(box_failed("keep", *output));
+  return "; its files are kept in " + path;
+}
+
 // True when there is a commit to be published.
 Result<bool> make_commit(const BringHomeInput& in) {
   contract::ResultRecord& result = in.account.result();
-  TRY(handoff::Snapshot snapshot, take_snapshot(in));
+  auto taken = take_snapshot(in);
+  if (!taken) {
+    Error error = std::move(taken).error();
+    const bool refused = error.code == Code::denied || error.code == Code::exhausted;
+    if (refused && !contract::is_read_only(in.invocation->phase)) error.what += keep_files(in);
+    return error;
+  }
+  handoff::Snapshot snapshot = *std::move(taken);
   result.change.tree = snapshot.tree;
   result.change.ignored_files = snapshot.ignored_files;
+  result.change.ignored = snapshot.ignored;
   result.change.findings = snapshot.findings;
+  result.change.more_findings = snapshot.more_findings;
   if (in.reached < contract::Stage::snapshot) {
     in.account.event(contract::event_type::snapshot,
                      {{"tree", snapshot.tree},
@@ -154,7 +213,13 @@ Result<bool> make_commit(const BringHomeInput& in) {
     result.publication = {"none", "nothing was changed"};
     return false;
   }
-  TRY(handoff::AttemptStore store, collect(in, snapshot.tree));
+  auto collected = collect(in, snapshot.tree);
+  if (!collected) {
+    Error error = std::move(collected).error();
+    if (error.code == Code::denied || error.code == Code::exhausted) error.what += keep_files(in);
+    return error;
+  }
+  const handoff::AttemptStore store = *std::move(collected);
   TRY(result.change.commit, commit(in, store, snapshot.tree));
   in.account.event(contract::event_type::committed,
                    {{"commit", *result.change.commit}, {"tree", snapshot.tree}});

@@ -240,8 +240,8 @@ class Attempt {
     // One that has just ended takes nothing away as long as we hold its namespaces; a recovery would find
     // out.
     (void)storage_->keep().has_value();
-    account_.result().storage =
-        contract::StorageFacts{"tmpfs", static_cast<std::uint64_t>(host_.config.keep_storage.count())};
+    account_.result().storage = contract::StorageFacts{
+        "tmpfs", static_cast<std::uint64_t>(host_.config.keep_storage.count()), "checkout"};
     const std::string& base = cloned_->packs.packs.front();
     TRY(UniqueFd pack, open_file(base, O_RDONLY));
     TRY(UniqueFd index, open_file(contract::index_of(base), O_RDONLY));

@@ -422,6 +422,27 @@ Status check_vendor(const VendorConfig& vendor, const std::string& name, const s
                                               shown_path, name, missing));
 }
 
+bool is_free_rule(std::string_view text) {
+  const FindingRule* rule = find_rule(text);
+  return rule != nullptr && rule->free;
+}
+
+// Both lists of one section; a rule that is in both is refused.
+std::vector<TomlReader::Entry> handoff_entries(TomlReader* in, FindingChoices* out) {
+  const auto take = [in, out](FindingAction action) {
+    return [in, out, action](const toml::node& node, const std::string& name) {
+      std::vector<std::string> rules;
+      in->names(&rules, is_free_rule, "must be names of findings that can be chosen: docs/handoff.md")(node,
+                                                                                                       name);
+      for (const std::string& rule : rules) {
+        FindingAction& chosen = (*out)[rule];
+        if (chosen != FindingAction::refused) chosen = action;
+      }
+    };
+  };
+  return {{"refuse", take(FindingAction::refused)}, {"report", take(FindingAction::reported)}};
+}
+
 // A name that nothing has would open nothing, and nobody would know why.
 Status check_repositories(const Config& config, const std::string& shown_path) {
   for (const auto& [path, names] : config.repositories) {
@@ -488,6 +509,7 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
           {"cache",
            in->nested({{"max_bytes", in->integer(0, kMaxCapacityBytes,
                                                  [out](std::uint64_t n) { out->cache_max_bytes = n; })}})},
+          {"handoff", in->nested(handoff_entries(in, &out->findings))},
           {"recovery", in->nested({{"keep_storage", in->duration(0, kMaxTotalMs, &out->keep_storage)}})},
           {"deadlines", in->nested(deadline_entries(in, &out->deadlines))},
           {"limits", in->nested(limits)},

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "contract/destination.h"
+#include "contract/finding_rules.h"
 #include "contract/invocation.h"
 #include "contract/price.h"
 
@@ -95,6 +96,8 @@ struct Config {
   std::uint64_t capacity_memory_bytes = 0;
   // [cache] max_bytes: what base packs that no attempt needs may take
   std::uint64_t cache_max_bytes = 20ULL << 30U;
+  // [handoff] refuse, report: names of finding rules that shall be other than by default
+  FindingChoices findings;
   // [recovery] keep_storage: how long the storage of an attempt is kept when its supervisor has gone; 0s: not
   std::chrono::milliseconds keep_storage = std::chrono::hours(1);
   // [deadlines] total = "30m", grace = "5s", first_output, idle; the last two are for agents only, and 0s

@@ -280,7 +280,7 @@ class Planner {
   void fill_placement() {
     Placement& placement = plan_.placement;
     placement.attempt_id = input_.attempt_id;
-    placement.git_dir = input_.git_dir;
+    placement.git_dir = input_.head_dir;
     placement.work_tree = input_.work_tree;
     placement.branch = user_.branch;
     placement.old_head = user_.head;

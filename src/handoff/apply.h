@@ -22,7 +22,8 @@
 namespace cofferdam::handoff {
 
 struct ApplyInput {
-  std::string git_dir;  // HEAD and index
+  std::string git_dir;   // objects and branches, also for a linked work tree
+  std::string head_dir;  // HEAD and index: the same, but for a linked work tree
   std::string work_tree;
   std::optional<UserIds> run_as = {};
   std::string attempt_id;

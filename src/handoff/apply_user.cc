@@ -12,7 +12,7 @@ namespace {
 
 git::GitCall call_on(const ApplyInput& input, std::vector<std::string> args) {
   git::GitCall call;
-  call.git_dir = input.git_dir;
+  call.git_dir = input.head_dir;
   call.args = std::move(args);
   call.run_as = input.run_as;
   return call;

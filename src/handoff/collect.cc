@@ -9,7 +9,7 @@
 namespace cofferdam::handoff {
 namespace {
 
-constexpr std::size_t kMaxFiles = 10'000;
+constexpr std::size_t kMaxTarget = 4096;  // PATH_MAX: a longer text cannot be followed
 
 // POSIX sh, coreutils, findutils and git. Order matters at the end: a record with "end" says that both files
 // went out in full.
@@ -18,9 +18,10 @@ set -eu
 umask 077
 metadata=$1 out=$2 scratch=$3 base=$4 tree=$5 max_pack=$6 max_inflated=$7 max_paths=$8
 shift 8
-max_depth=$1 max_memory_kib=$2
+max_depth=$1 max_memory_kib=$2 max_cpu=$3
 export LC_ALL=C
 ulimit -v "$max_memory_kib"
+ulimit -t "$max_cpu"
 quarantine=$(mktemp -d "$scratch/collect.XXXXXX")
 export TMPDIR="$quarantine"
 export GIT_DIR="$metadata" GIT_OBJECT_DIRECTORY="$quarantine/objects"
@@ -69,11 +70,23 @@ if [ -e "$quarantine/failed" ]; then refuse listing ''; fi
 deepest=$(tr -cd '/\0' < "$quarantine/changes" | tr '\0' '\n' | wc -L)
 if [ "$deepest" -gt "$max_depth" ]; then refuse depth ''; fi
 
+# Where changed symbolic links lead. A path can look like the head of a change: then one object too many is asked for.
+sed -z -n 's/^:[0-9]* 120000 [0-9a-f]* \([0-9a-f]\{40,64\}\) [A-Z]$/\1/p' "$quarantine/changes" |
+  tr '\0' '\n' | sort -u > "$quarantine/link-ids"
+g cat-file --batch-check < "$quarantine/link-ids" > "$quarantine/link-sizes"
+while read -r id type size; do
+  if [ "$type" = blob ] && [ "$size" -le 4096 ]; then printf '%s\n' "$id"; fi
+done < "$quarantine/link-sizes" > "$quarantine/short"
+g cat-file --batch < "$quarantine/short" > "$quarantine/targets"
+head -c 4194304 "$quarantine/targets" > "$quarantine/links"
+
 cat "$pack" >&3
 cat "$index" >&4
 printf '%s\0' cofferdam-collect/1 pack-bytes "$(wc -c < "$pack")" objects "$(wc -l < "$quarantine/ids")" \
   inflated "$inflated" changes
 cat "$quarantine/changes"
+printf '%s\0' links "$(wc -c < "$quarantine/links")"
+cat "$quarantine/links"
 printf '%s\0' end
 rm -rf "$quarantine"
 )sh";
@@ -107,7 +120,7 @@ const char* status_word(char letter) {
 }
 
 // ":<old mode> <new mode> <old id> <new id> <letter>", then the path: git-diff-tree(1), raw output.
-Result<contract::ChangedFile> decode_change(RecordReader* reader) {
+Result<Change> decode_change(RecordReader* reader) {
   TRY(std::string_view head, reader->text());
   TRY(std::string_view path, reader->text());
   std::vector<std::string> parts = split(head, ' ');
@@ -121,7 +134,32 @@ Result<contract::ChangedFile> decode_change(RecordReader* reader) {
   if (parts[0] == ":160000" || parts[1] == "160000") {
     return make_error(Code::denied, "a gitlink was added, moved or removed: " + printable(path, 500));
   }
-  return contract::ChangedFile{std::string(path), status};
+  return Change{{std::string(path), status}, parts[1], parts[3]};
+}
+
+// "<id> blob <size>\n<bytes>\n" or "<id> missing\n" each: git-cat-file(1), --batch. The list may be cut off
+// at its end; what cannot be read any more is left out, and nobody takes a link for harmless whose target is
+// not known.
+std::map<std::string, std::string> decode_links(std::string_view bytes) {
+  std::map<std::string, std::string> links;
+  while (!bytes.empty()) {
+    constexpr std::size_t kMaxHead = 100;
+    const std::size_t end = bytes.substr(0, kMaxHead).find('\n');
+    if (end == std::string_view::npos) break;
+    const std::vector<std::string> head = split(bytes.substr(0, end), ' ');
+    bytes.remove_prefix(end + 1);
+    if (head.size() == 2 && head[1] == "missing") continue;
+    if (head.size() != 3 || head[2].empty() || head[2].size() > 9 ||
+        head[2].find_first_not_of("0123456789") != std::string::npos)
+      break;
+    const std::size_t size = std::stoul(head[2]);
+    if (bytes.size() < size + 1) break;
+    if (head[1] == "blob" && is_object_id(head[0]) && size <= kMaxTarget) {
+      links[head[0]] = std::string(bytes.substr(0, size));
+    }
+    bytes.remove_prefix(size + 1);
+  }
+  return links;
 }
 
 }  // namespace
@@ -141,7 +179,8 @@ std::vector<std::string> collect_argv(const CollectInput& input, const ScriptPat
           std::to_string(bounds.inflated_bytes),
           std::to_string(bounds.paths),
           std::to_string(bounds.depth),
-          std::to_string(bounds.memory_bytes / 1024)};
+          std::to_string(bounds.memory_bytes / 1024),
+          std::to_string(bounds.cpu_seconds)};
 }
 
 contract::Profile collect_profile(const CollectInput& input) {
@@ -181,11 +220,14 @@ Result<Collected> decode_collect(std::string_view bytes) {
   TRY_VOID(reader.literal("inflated"));
   TRY(collected.inflated_bytes, reader.number());
   TRY_VOID(reader.literal("changes"));
-  while (!reader.next_is("end")) {
-    TRY(contract::ChangedFile file, decode_change(&reader));
-    ++collected.file_count;
-    if (collected.files.size() < kMaxFiles) collected.files.push_back(std::move(file));
+  while (!reader.next_is("links")) {
+    TRY(Change change, decode_change(&reader));
+    collected.changes.push_back(std::move(change));
   }
+  TRY_VOID(reader.literal("links"));
+  TRY(const std::uint64_t link_bytes, reader.number());
+  TRY(const std::string_view links, reader.bytes(link_bytes));
+  collected.links = decode_links(links);
   TRY_VOID(reader.end());
   return collected;
 }

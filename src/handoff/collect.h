@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@ struct CollectBounds {
   std::uint64_t pack_bytes = 1ULL << 30U;
   std::uint64_t inflated_bytes = 4ULL << 30U;
   std::uint64_t memory_bytes = 2ULL << 30U;  // address space of each process in the box
+  std::uint64_t cpu_seconds = 300;           // of each process in the box
   std::uint64_t paths = 100'000;             // changed ones
   std::uint64_t depth = 64;                  // folders above a changed file
 };
@@ -46,12 +48,19 @@ struct CollectInput {
 std::vector<std::string> collect_argv(const CollectInput& input, const ScriptPaths& paths);
 contract::Profile collect_profile(const CollectInput& input);
 
+// One changed path, as git's raw diff of the two trees has it.
+struct Change {
+  contract::ChangedFile file;
+  std::string mode;  // the new one, six octal digits
+  std::string id;    // of the new object
+};
+
 struct Collected {
   std::uint64_t pack_bytes = 0;
   std::uint64_t objects = 0;
   std::uint64_t inflated_bytes = 0;
-  std::vector<contract::ChangedFile> files;  // at most 10 000
-  std::uint64_t file_count = 0;              // the true number
+  std::vector<Change> changes;               // all, at most CollectBounds::paths
+  std::map<std::string, std::string> links;  // of changed symbolic links: object id -> target, up to 4 MiB
 };
 
 // Strict, as decode_snapshot(): Code::exhausted for a bound, Code::denied for what is never taken (a gitlink

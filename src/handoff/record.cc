@@ -65,6 +65,13 @@ Result<std::string> RecordReader::object_id() {
   return std::string(field);
 }
 
+Result<std::string_view> RecordReader::bytes(std::uint64_t count) {
+  if (count > rest_.size()) return broken("the record ends early");
+  const std::string_view out = rest_.substr(0, count);
+  rest_.remove_prefix(count);
+  return out;
+}
+
 Status RecordReader::end() {
   TRY_VOID(literal("end"));
   if (!rest_.empty()) return broken("bytes behind the record");

@@ -19,9 +19,10 @@ class RecordReader {
   Status literal(std::string_view expected);
   Result<std::uint64_t> number();  // decimal, canonical, at most 18 digits
   Result<std::string> object_id();
-  Status end();                                   // "end", and nothing behind it
-  bool next_is(std::string_view expected) const;  // does not consume
-  Error broken(const std::string& why) const;     // Code::protocol
+  Result<std::string_view> bytes(std::uint64_t count);  // raw, without a NUL behind them
+  Status end();                                         // "end", and nothing behind it
+  bool next_is(std::string_view expected) const;        // does not consume
+  Error broken(const std::string& why) const;           // Code::protocol
 
  private:
   std::string_view rest_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <tuple>
 
+#include "base/text.h"
 #include "handoff/record.h"
 #include "handoff/snapshot_script.h"
 
@@ -11,8 +12,9 @@ namespace cofferdam::handoff {
 namespace {
 
 constexpr std::size_t kMaxFindings = 200;
-constexpr std::array kRules = {"nested-git", "special-file", "unreadable",
-                               "set-id",     "gitlink",      "unsafe-name"};
+constexpr std::size_t kMaxIgnored = 200;
+constexpr std::array kRules = {"nested-git", "special-file", "unreadable", "set-id",
+                               "hard-link",  "gitlink",      "driver",     "unsafe-name"};
 
 Result<contract::Finding> decode_finding(RecordReader* reader) {
   TRY_VOID(reader->literal("finding"));
@@ -21,6 +23,7 @@ Result<contract::Finding> decode_finding(RecordReader* reader) {
   TRY(std::string_view path, reader->text());
   if (std::find(kRules.begin(), kRules.end(), rule) == kRules.end()) return reader->broken("unknown rule");
   if (action != "dropped" && action != "reported") return reader->broken("unknown action");
+  if (starts_with(path, "./")) path.remove_prefix(2);  // as find(1) prints it
   if (path.empty()) return reader->broken("a finding without a path");
   return contract::Finding{std::string(rule), std::string(path), std::string(action)};
 }
@@ -28,9 +31,17 @@ Result<contract::Finding> decode_finding(RecordReader* reader) {
 }  // namespace
 
 std::vector<std::string> snapshot_argv(const SnapshotInput& input, const ScriptPaths& paths) {
-  return {
-      "/bin/sh",      "-c",         kSnapshotScript, "snapshot",      paths.work,
-      paths.metadata, paths.output, paths.scratch,   input.base_tree, std::to_string(input.max_file_bytes)};
+  return {"/bin/sh",
+          "-c",
+          kSnapshotScript,
+          "snapshot",
+          paths.work,
+          paths.metadata,
+          paths.output,
+          paths.scratch,
+          input.base_tree,
+          std::to_string(input.max_file_bytes),
+          input.overlay ? paths.upper : ""};
 }
 
 contract::Profile snapshot_profile(const SnapshotInput& input) {
@@ -41,6 +52,7 @@ contract::Profile snapshot_profile(const SnapshotInput& input) {
   profile.work = contract::Access::read_only;
   profile.metadata = contract::Access::read_only;
   profile.output = contract::Access::read_write;
+  if (input.overlay) profile.upper = contract::Access::read_only;
   profile.scratch_bytes = input.scratch_bytes;
   profile.scratch_inodes = input.scratch_inodes;
   profile.work_bytes = input.work_bytes;
@@ -64,6 +76,12 @@ Result<Snapshot> decode_snapshot(std::string_view bytes) {
   TRY(snapshot.objects, reader.number());
   TRY_VOID(reader.literal("ignored"));
   TRY(snapshot.ignored_files, reader.number());
+  while (reader.next_is("path")) {
+    if (snapshot.ignored.size() == kMaxIgnored) return reader.broken("too many ignored files");
+    TRY_VOID(reader.literal("path"));
+    TRY(const std::string_view path, reader.text());
+    snapshot.ignored.emplace_back(path);
+  }
   while (reader.next_is("finding")) {
     if (snapshot.findings.size() == kMaxFindings) return reader.broken("too many findings");
     TRY(contract::Finding finding, decode_finding(&reader));

@@ -2,8 +2,8 @@
 // objects.
 //
 // The work tree and the git metadata are read-only there; objects, index and result.pack go to /out. Stat
-// data are never believed: every tracked file is hashed anew. What cannot be carried is a finding, never
-// silence.
+// data are never believed: every file that could have been changed is hashed anew; with an overlay these are
+// the ones in its upper layer, otherwise all. What cannot be carried is a finding, never silence.
 #pragma once
 
 #include <chrono>
@@ -24,6 +24,7 @@ inline constexpr std::size_t kMaxSnapshotRecord = 16U << 20U;
 
 struct SnapshotInput {
   std::string base_tree;                       // full tree id of the trusted head
+  bool overlay = false;                        // the storage has an upper layer above the cached base tree
   std::uint64_t max_file_bytes = 1ULL << 30U;  // a larger file to carry (sparse ones too) is refused
   std::uint64_t scratch_bytes = 512ULL << 20U;
   std::uint64_t scratch_inodes = 10'000;
@@ -39,6 +40,7 @@ struct SnapshotInput {
 struct ScriptPaths {
   std::string work = "/workspace";
   std::string metadata = "/workspace/.git";
+  std::string upper = "/upper";
   std::string output = "/out";
   std::string scratch = "/tmp";
 };
@@ -50,6 +52,7 @@ struct Snapshot {
   std::string tree;           // equal to the base tree: nothing was changed, there is no result.pack
   std::uint64_t objects = 0;  // in /out/result.pack
   std::uint64_t ignored_files = 0;
+  std::vector<std::string> ignored;         // the first 200 of them, in order
   std::vector<contract::Finding> findings;  // at most 200
   std::uint64_t more_findings = 0;          // beyond these
 };

@@ -101,6 +101,8 @@ void add_storage(const Profile& profile, std::vector<Op>* ops) {
   if (profile.metadata != Access::none)
     ops->push_back(bind("/meta/git", "/workspace/.git", profile.metadata));
   if (profile.output != Access::none) ops->push_back(bind("/out", "/out", profile.output));
+  // Never writable, whatever the profile says: what the kernel has under an overlay must not be touched.
+  if (profile.upper != Access::none) ops->push_back(bind("/work/upper", "/upper", Access::read_only));
   if (!profile.agent_dir.empty()) {
     ops->push_back(dir("/opt"));
     ops->push_back({OpCode::overlay, "/host" + profile.agent_dir, "/opt/agent", 0, 0, 0});

@@ -48,9 +48,9 @@ TEST(Collect, VerifiedPackReachesTheStoreWithTheListOfChanges) {
   input.tree = snapshot.tree;
   auto collected = must(lab.collect(store, input));
   EXPECT_EQ(collected.objects, snapshot.objects);
-  EXPECT_EQ(collected.file_count, 4U);
+  EXPECT_EQ(collected.changes.size(), 4U);
   std::string shown;
-  for (const auto& file : collected.files) shown += file.status + " " + file.path + ";";
+  for (const auto& [file, mode, id] : collected.changes) shown += file.status + " " + file.path + ";";
   EXPECT_EQ(shown, "modified d/b.txt;type-changed l;deleted m;added new\nname;");
   const std::string in_store = "GIT_DIR=" + store.path() + " git ";
   EXPECT_EQ(lab.sh(lab.at("."), in_store + "cat-file -p " + snapshot.tree + ":l"), "file");

@@ -237,4 +237,87 @@ TEST(Findings, LargeFileThatIsIgnoredDoesNotMatter) {
   EXPECT_EQ(must(lab.snapshot()).ignored_files, 1U);
 }
 
+// attacks.md G10. The control: with the driver configured, plain git would have stored what it makes of the
+// file.
+TEST(Findings, FilesUnderADriverAreNamedWhoeverSaysSo) {
+  Lab lab;
+  lab.make_source(
+      "printf '*.psd filter=lfs diff=lfs merge=lfs -text\\n*.off -filter\\n*.on filter\\n' > .gitattributes;"
+      "printf pointer > a.psd; printf x > b.txt; mkdir d; printf pointer > d/c.psd");
+  lab.prepare();
+  for (const bool overlay : {false, true}) {
+    SCOPED_TRACE(overlay);
+    const auto after = [&](const std::string& edit) {
+      lab.reset();
+      if (!overlay) lab.edit(edit);
+      return must(overlay ? lab.overlay_snapshot(edit) : lab.snapshot());
+    };
+    auto changed =
+        after("printf 'the real thing' > d/c.psd; printf y > b.txt; printf z > new.off; printf z > new.on");
+    EXPECT_TRUE(has(changed, "driver", "reported", "d/c.psd"));
+    EXPECT_EQ(changed.findings.size(), 1U);
+    // The agent's own rules cannot take the name away, and can give it to others.
+    auto hidden = after("rm .gitattributes; printf 'the real thing' > a.psd");
+    EXPECT_TRUE(has(hidden, "driver", "reported", "a.psd"));
+    auto given = after("printf 'b.txt filter=evil\\n' > d/.gitattributes; mv b.txt d/b.txt");
+    EXPECT_TRUE(has(given, "driver", "reported", "d/b.txt"));
+    EXPECT_TRUE(after("rm a.psd; printf q > q").findings.empty()) << "what goes is not filtered";
+  }
+  lab.reset();
+  lab.edit("printf 'the real thing' > a.psd");
+  EXPECT_EQ(lab.sh(lab.at("trusted"),
+                   "git config filter.lfs.clean 'echo filtered; cat >/dev/null'; git add a.psd; git "
+                   "cat-file blob :a.psd"),
+            "filtered");
+}
+
+// attacks.md B10.
+TEST(Findings, HardLinksAreReportedAndBecomeFilesOfTheirOwn) {
+  Lab lab;
+  lab.make_source(kBase);
+  lab.prepare();
+  lab.edit("printf shared > one; ln one two; ln one ignored.log; printf alone > three");
+  auto snapshot = must(lab.snapshot());
+  EXPECT_EQ(snapshot.tree, lab.trusted_tree());
+  EXPECT_TRUE(has(snapshot, "hard-link", "reported", "one"));
+  EXPECT_TRUE(has(snapshot, "hard-link", "reported", "two"));
+  EXPECT_EQ(snapshot.findings.size(), 2U);
+}
+
+TEST(Findings, IgnoredFilesAreListed) {
+  Lab lab;
+  lab.make_source(kBase);
+  lab.prepare();
+  lab.edit(
+      "printf 1 > z.log; mkdir sub; printf 2 > sub/a.log; i=0; while [ $i -lt 300 ]; do : > m$i.log; "
+      "i=$((i+1)); done");
+  auto snapshot = must(lab.snapshot());
+  EXPECT_EQ(snapshot.ignored_files, 302U);
+  EXPECT_EQ(snapshot.ignored.size(), 200U);
+  EXPECT_EQ(snapshot.ignored.front(), "m0.log");
+}
+
+// New rules for reading files change no file that nobody touched. The control: hashed anew, it would be
+// another one.
+TEST(Findings, ChangedAttributesRewriteNothingThatWasNotTouched) {
+  Lab lab;
+  lab.make_source(
+      "printf 'a\\r\\nb\\r\\n' > w.txt; mkdir d; printf 'c\\r\\n' > d/sub.txt; printf 'x\\n' > u.txt");
+  lab.prepare();
+  const std::string edit =
+      "printf '* text\\n' > .gitattributes; printf 'x\\r\\ny\\r\\n' > u.txt; touch d/sub.txt";
+  for (const bool overlay : {false, true}) {
+    SCOPED_TRACE(overlay);
+    lab.reset();
+    if (!overlay) lab.edit(edit);
+    const std::string tree = must(overlay ? lab.overlay_snapshot(edit) : lab.snapshot()).tree;
+    const std::string with = "GIT_ALTERNATE_OBJECT_DIRECTORIES=$LAB/out/objects git ";
+    EXPECT_EQ(lab.sh(lab.at("trusted"), with + "diff-tree -r --name-status HEAD " + tree),
+              "A\t.gitattributes\nM\tu.txt");
+    EXPECT_EQ(lab.sh(lab.at("trusted"), with + "cat-file blob " + tree + ":u.txt | tr -d '\\n'"), "xy");
+  }
+  lab.sh(lab.at("trusted"), "git add --renormalize .");
+  EXPECT_EQ(lab.sh(lab.at("trusted"), "git diff --cached --name-only w.txt"), "w.txt");
+}
+
 }  // namespace

@@ -85,8 +85,14 @@ std::string Lab::trusted_tree() const {
   return sh(at("trusted"), "git add -A >/dev/null 2>&1; git write-tree");
 }
 
+std::string Lab::new_objects(const std::string& tree) const {
+  return sh(at("trusted"), "printf '%s\\n' " + tree + " ^" + cloned.identity.tree +
+                               " | git rev-list --objects --no-object-names --stdin | "
+                               "sort -u | grep -vc 4b825dc642cb6eb9a060e54bf8d69288fbee4904 || true");
+}
+
 cofferdam::handoff::ScriptPaths Lab::paths() const {
-  return {at("work"), at("metadata"), at("out"), at("scratch")};
+  return {at("work"), at("metadata"), at("upper"), at("out"), at("scratch")};
 }
 
 Captured Lab::run_script(const std::vector<std::string>& argv, std::vector<cofferdam::FdMapping> fds) const {
@@ -105,6 +111,41 @@ cofferdam::Result<cofferdam::handoff::Snapshot> Lab::snapshot(cofferdam::handoff
   input.base_tree = cloned.identity.tree;
   sh(dir_.path(), "rm -rf out scratch; mkdir out scratch");
   Captured done = run_script(cofferdam::handoff::snapshot_argv(input, paths()), {});
+  if (!done.status.success())
+    throw std::runtime_error("snapshot: " + done.status.describe() + "\n" + done.err);
+  return cofferdam::handoff::decode_snapshot(done.out);
+}
+
+cofferdam::Result<cofferdam::handoff::Snapshot> Lab::overlay_snapshot(
+    const std::string& edit, cofferdam::handoff::SnapshotInput input) const {
+  sh(at("trusted"), edit);
+  input.base_tree = cloned.identity.tree;
+  input.overlay = true;
+  sh(dir_.path(),
+     "rm -rf out scratch lower over; mkdir -p out scratch over/up over/work over/merged; cp -a work.kept "
+     "lower; mkdir "
+     "-p lower/.git");
+  if (boxed_) sh(dir_.path(), "chown -Rh 65533:65533 out scratch lower over");
+  auto places = paths();
+  places.work = at("over/merged");
+  places.upper = at("over/up");
+  // The rights that the mount takes are given up before anything else is done.
+  const std::string script =
+      "mount -t overlay overlay -o "
+      "userxattr,lowerdir=$LAB/lower,upperdir=$LAB/over/up,workdir=$LAB/over/work "
+      "$LAB/over/merged\n"
+      "plain() { setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all \"$@\"; }\n"
+      "cd $LAB/over/merged; plain /bin/sh -euc \"$EDIT\" > /dev/null; cd /; plain \"$@\"";
+  SpawnOptions options;
+  options.program = "/usr/bin/unshare";
+  options.argv = {"unshare", "-Um", "--map-user=1000", "--map-group=1000", "--keep-caps", "/bin/sh", "-euc",
+                  script,    "sh"};
+  for (const std::string& arg : cofferdam::handoff::snapshot_argv(input, places)) options.argv.push_back(arg);
+  options.env = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent", "LC_ALL=C", "LAB=" + dir_.path(),
+                 "EDIT=" + edit};
+  options.run_as = boxed_;
+  Captured done = must(
+      cofferdam::run_capture(options, "", {cofferdam::handoff::kMaxCollectRecord, std::chrono::minutes(2)}));
   if (!done.status.success())
     throw std::runtime_error("snapshot: " + done.status.describe() + "\n" + done.err);
   return cofferdam::handoff::decode_snapshot(done.out);

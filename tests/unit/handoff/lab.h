@@ -44,9 +44,15 @@ class Lab {
   void edit(const std::string& script) const;
   // What plain git makes of the trusted copy.
   std::string trusted_tree() const;
+  // How many objects that tree has beyond the base.
+  std::string new_objects(const std::string& tree) const;
 
   cofferdam::Result<cofferdam::handoff::Snapshot> snapshot(
       cofferdam::handoff::SnapshotInput input = {}) const;
+  // The same edits in the trusted copy and through an overlay over the tree as prepare() made it, in
+  // namespaces of their own; then the snapshot with the upper layer at hand.
+  cofferdam::Result<cofferdam::handoff::Snapshot> overlay_snapshot(
+      const std::string& edit, cofferdam::handoff::SnapshotInput input = {}) const;
   cofferdam::Result<cofferdam::handoff::Collected> collect(const cofferdam::handoff::AttemptStore& store,
                                                            cofferdam::handoff::CollectInput input) const;
   cofferdam::handoff::AttemptStore make_store(const std::string& name) const;

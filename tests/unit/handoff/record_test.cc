@@ -42,6 +42,8 @@ std::vector<std::string> collect_fields() {
           "changes",
           kChange,
           "a/b",
+          "links",
+          "0",
           "end"};
 }
 
@@ -52,7 +54,7 @@ TEST(Record, GoodOnesAreRead) {
   EXPECT_EQ(snapshot->findings.at(0).path, "a\n/b");
   auto collected = decode_collect(record(collect_fields()));
   ASSERT_TRUE(collected) << collected.error().what;
-  EXPECT_EQ(collected->files.at(0).status, "modified");
+  EXPECT_EQ(collected->changes.at(0).file.status, "modified");
 }
 
 TEST(Record, EveryCutIsAnError) {
