@@ -14,6 +14,7 @@
 #include "handoff/apply_user.h"
 #include "handoff/beneath.h"
 #include "handoff/commit_object.h"
+#include "handoff/judge.h"
 #include "handoff/send.h"
 
 namespace cofferdam::handoff {
@@ -44,24 +45,6 @@ std::string status_of(const TreeChange& change) {
 bool is_below(const std::string& path, std::string folder) {
   while (!folder.empty() && folder.back() == '/') folder.pop_back();
   return !folder.empty() && (path == folder || starts_with(path, folder + "/"));
-}
-
-// Where a link in the tree leads, as text: nothing is looked up. True when it stays in the tree and out of
-// .git.
-bool stays_inside(const std::string& path, const std::string& target) {
-  if (target.empty() || target.front() == '/') return false;
-  std::vector<std::string> at = split(path, '/');
-  at.pop_back();
-  for (const std::string& component : split(target, '/')) {
-    if (component.empty() || component == ".") continue;
-    if (component == "..") {
-      if (at.empty()) return false;
-      at.pop_back();
-    } else {
-      at.push_back(component);
-    }
-  }
-  return at.empty() || is_plain_path(join(at, "/"));
 }
 
 // Files that git or another program reads by these names, and must not be led elsewhere.
@@ -267,7 +250,7 @@ class Planner {
   void judge_link(const TreeChange& change, const std::string& target) {
     if (must_be_a_file(change.path)) {
       plan_.obstacles.push_back({"link", change.path, "it must not be a symbolic link"});
-    } else if (is_the_attempts(change) && !stays_inside(change.path, target)) {
+    } else if (is_the_attempts(change) && leads_outside(change.path, target)) {
       stop("link", change.path, "it leads out of the work tree, to " + printable(target, 200));
     }
   }

@@ -21,6 +21,7 @@ class Apply : public EndToEnd {
   void attempt(const std::string& script, const std::string& id = "work") {
     RunOutcome outcome = run_script(script, {"--attempt-id", id, "--repo", world().repo()});
     ASSERT_TRUE(outcome.result->change.commit.has_value()) << outcome.err << outcome.out;
+    commit = *outcome.result->change.commit;
   }
 
   void sh(const std::string& script) const {
@@ -34,6 +35,8 @@ class Apply : public EndToEnd {
   }
   std::string state_of_repository() const { return world().fingerprint(world().repo()); }
   std::string status() const { return said("git status --porcelain"); }
+
+  std::string commit;  // of the last attempt
 };
 
 TEST_P(Apply, FastForwardsAndCanBeUndone) {
@@ -52,7 +55,7 @@ TEST_P(Apply, FastForwardsAndCanBeUndone) {
   ASSERT_EQ(outcome.status.code, 0) << outcome.err << outcome.out;
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
   EXPECT_NE(outcome.out.find("(fast-forward)"), std::string::npos) << outcome.out;
-  EXPECT_EQ(world().git({"rev-parse", "HEAD"}), world().git({"rev-parse", "cofferdam/work"}));
+  EXPECT_EQ(world().git({"rev-parse", "HEAD"}), commit);
   EXPECT_EQ(world().git({"symbolic-ref", "--short", "HEAD"}), "main");
   EXPECT_EQ(status(), "");
   EXPECT_EQ(said("cat src/a.txt; test -x d/e/run; readlink d/link; test ! -e README.md"),
@@ -97,8 +100,7 @@ TEST_P(Apply, MergesWhatBothChanged) {
 
   ASSERT_EQ(outcome.status.code, 0) << outcome.err << outcome.out;
   EXPECT_NE(outcome.out.find("(merge)"), std::string::npos) << outcome.out;
-  EXPECT_EQ(world().git({"rev-parse", "HEAD^1", "HEAD^2"}),
-            mine + "\n" + world().git({"rev-parse", "cofferdam/work"}));
+  EXPECT_EQ(world().git({"rev-parse", "HEAD^1", "HEAD^2"}), mine + "\n" + commit);
   EXPECT_EQ(said("git status --porcelain; tr '\\n' ' ' < src/b.txt; cat n.txt m.txt"),
             "one 2 3 4 5 6 7 8 nine new\nmine");
   EXPECT_EQ(world().git({"log", "-1", "--format=%an <%ae> %cn"}),
@@ -207,7 +209,7 @@ TEST_P(Apply, StopsAtFilesThatSomeProgramFollows) {
       apply({"--accept", ".gitattributes", "--accept", ".github/", "--accept", ".claude/settings.json",
              "--accept", "tools/checks/pre-commit", "--accept", "out", "--accept", "h"});
   ASSERT_EQ(all.status.code, 0) << all.err << all.out;
-  EXPECT_EQ(world().git({"rev-parse", "HEAD"}), world().git({"rev-parse", "cofferdam/work"}));
+  EXPECT_EQ(world().git({"rev-parse", "HEAD"}), commit);
   EXPECT_EQ(said("readlink out"), "/etc/passwd");
 }
 
@@ -247,20 +249,19 @@ TEST_P(Apply, RunsNothingOfTheRepositorys) {
   attempt("printf '1\\n2\\nthree\\n' > x.m; echo D > x.d; echo new > n.txt; echo f > y.f");
   sh("printf 'one\\n2\\n3\\n' > x.m; git add -A; git commit -qm mine; git branch control");
   const Trap traps[] = {
-      {"smudge", "git config filter.evil.smudge \"$P\"", "git merge -q cofferdam/work"},
+      {"smudge", "git config filter.evil.smudge \"$P\"", "git merge -q $C"},
       {"clean", "git config filter.evil.clean \"$P\"", "echo z > z.f; git add z.f"},
-      {"process", "git config filter.evil.process \"$P\"", "git merge -q cofferdam/work"},
-      {"merge", "git config merge.evil.driver \"$P < %A > %P\"", "git merge -q cofferdam/work"},
+      {"process", "git config filter.evil.process \"$P\"", "git merge -q $C"},
+      {"merge", "git config merge.evil.driver \"$P < %A > %P\"", "git merge -q $C"},
       {"textconv", "git config diff.evil.textconv \"$P <\"", "echo e >> x.d; git diff"},
       {"command", "git config diff.evil.command \"$P\"", "echo e >> x.d; git diff"},
       {"fsmonitor", "git config core.fsmonitor \"$P; false\"", "git status"},
       {"hooks_path", "git config core.hooksPath tracked", "git checkout -q -b other"},
       {"hook_reference", "cp \"$P\" .git/hooks/reference-transaction", "git branch other"},
-      {"hook_index", "cp \"$P\" .git/hooks/post-index-change", "git merge -q cofferdam/work"},
-      {"hook_merge", "cp \"$P\" .git/hooks/post-merge", "git merge -q cofferdam/work"},
-      {"hook_commit", "cp \"$P\" .git/hooks/pre-merge-commit", "git merge -q cofferdam/work"},
-      {"signature", "git config gpg.program \"$P\"; git config commit.gpgSign true",
-       "git merge -q cofferdam/work"},
+      {"hook_index", "cp \"$P\" .git/hooks/post-index-change", "git merge -q $C"},
+      {"hook_merge", "cp \"$P\" .git/hooks/post-merge", "git merge -q $C"},
+      {"hook_commit", "cp \"$P\" .git/hooks/pre-merge-commit", "git merge -q $C"},
+      {"signature", "git config gpg.program \"$P\"; git config commit.gpgSign true", "git merge -q $C"},
   };
   sh("cp -a ../repo ../home/kept");
   for (const Trap& trap : traps) {
@@ -283,9 +284,11 @@ TEST_P(Apply, RunsNothingOfTheRepositorys) {
     EXPECT_EQ(said("cat n.txt y.f"), "new\nf");
     sh("find . -mindepth 1 -delete; cp -a ../home/kept/. .; P=" + program + "\n" + trap.plant + "\nrm -f " +
        mark);
-    const Captured control =
-        world().as_user({"/bin/sh", "-c", "cd \"$1\"; (" + std::string(trap.control) + ") >/dev/null 2>&1",
-                         "sh", world().repo()});
+    const Captured control = world().as_user(
+        {"/bin/sh", "-c",
+         "cd \"$1\"; C=" + commit + "; export GIT_ALTERNATE_OBJECT_DIRECTORIES=" + world().state() +
+             "/attempts/work/store.git/objects; (" + std::string(trap.control) + ") >/dev/null 2>&1",
+         "sh", world().repo()});
     (void)control;
     EXPECT_TRUE(exists(mark)) << "the control did not fire";
   }
@@ -352,7 +355,7 @@ TEST_P(Apply, ADetachedHeadMovesAlone) {
   RunOutcome outcome = apply();
   ASSERT_EQ(outcome.status.code, 0) << outcome.out << outcome.err;
   EXPECT_EQ(world().git({"rev-parse", "main"}), main);
-  EXPECT_EQ(world().git({"rev-parse", "HEAD"}), world().git({"rev-parse", "cofferdam/work"}));
+  EXPECT_EQ(world().git({"rev-parse", "HEAD"}), commit);
 }
 
 TEST_P(Apply, SaysWhatCannotBeApplied) {
