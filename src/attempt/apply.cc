@@ -46,6 +46,7 @@ handoff::ApplyInput input_of(const Host& host, const contract::ResultRecord& res
   input.commit = result.change.commit.value_or("");
   input.author_name = host.config.author_name;
   input.author_email = host.config.author_email;
+  input.sign_key = host.config.sign_key;
   input.time = now();
   input.accepted = request.accepted;
   return input;

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "handoff/collect.h"
+#include "handoff/commit_object.h"
 #include "handoff/judge.h"
 #include "handoff/keep.h"
 #include "handoff/message.h"
@@ -109,7 +110,22 @@ Result<std::string> commit(const BringHomeInput& in, const handoff::AttemptStore
   wanted.author_email = in.host.config.author_email;
   wanted.time = now();
   wanted.message = handoff::commit_message(in.account.result().summary, in.invocation->attempt_id);
+  wanted.sign_key = in.host.config.sign_key;
+  auto id = store.commit(wanted);
+  if (id || wanted.sign_key.empty()) return id;
+  wanted.sign_key.clear();  // the work is kept all the same; publish() sees that it is not signed
   return store.commit(wanted);
+}
+
+// Nothing unsigned is published where the configuration asks for signatures.
+Status check_signature(const BringHomeInput& in, const handoff::AttemptStore& store,
+                       const std::string& commit) {
+  const std::string& key = in.host.config.sign_key;
+  if (key.empty()) return {};
+  TRY(const bool is_signed, store.is_signed(commit));
+  if (is_signed) return {};
+  TRY_VOID(handoff::check_sign_key(key));
+  return make_error(Code::io, "the commit could not be signed");
 }
 
 void publication_stale(Account& account, const std::string& reason) {
@@ -134,6 +150,12 @@ void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const
   }
   if (in.source == nullptr) {
     return publication_failed(in.account, make_error(Code::not_found, "the repository cannot be opened"));
+  }
+  Status trusted = check_signature(in, store, commit_id);
+  if (!trusted) {
+    Error error = std::move(trusted).error();
+    error.hint = fmt::format("the work is kept, unsigned: cofferdam apply {}", in.invocation->attempt_id);
+    return publication_failed(in.account, error);
   }
   // Of a publication that was broken off the claim still stands, and with it the ref.
   const std::string place = in.claimed_ref.empty()

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "git/git.h"
 
@@ -28,13 +29,16 @@ Result<std::string> ssh_signature(const std::string& text, const std::string& ke
   const char* agent =
       std::getenv("SSH_AUTH_SOCK");  // NOLINT(concurrency-mt-unsafe): no thread of ours sets it
   if (agent != nullptr) options.env.push_back(std::string("SSH_AUTH_SOCK=") + agent);
+  if (!exists(options.program)) {
+    return make_error(Code::missing_tool, "ssh-keygen is not installed", "apt install openssh-client");
+  }
   auto done = run_capture(std::move(options), text, {1U << 16U, std::chrono::minutes(1)});
   if (!done) return std::move(done).error().with("cannot sign");
   if (done->status.success() && starts_with(done->out, "-----BEGIN SSH SIGNATURE-----")) {
     return std::move(done->out);
   }
   return make_error(
-      Code::io, fmt::format("cannot sign with {}: {}", printable(key, 300), git::first_line(done->err)),
+      Code::config, fmt::format("cannot sign with {}: {}", printable(key, 300), git::first_line(done->err)),
       "commit.sign_key must be a key without a passphrase, or the public half of one in an ssh-agent");
 }
 
@@ -57,6 +61,11 @@ Result<std::string> signed_commit_text(const CommitText& commit, const std::stri
   for (const std::string& line : split(trim(signature), '\n')) header.append(" ").append(line).append("\n");
   text.insert(text.find("\n\n") + 1, header);
   return text;
+}
+
+Status check_sign_key(const std::string& key) {
+  TRY(const std::string signature, ssh_signature("", key));
+  return {};
 }
 
 Result<std::string> write_commit(const CommitPlace& place, const std::string& text) {

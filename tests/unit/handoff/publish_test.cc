@@ -8,6 +8,7 @@
 
 #include <thread>
 
+#include "support/world.h"
 #include "unit/handoff/lab.h"
 
 namespace {
@@ -63,6 +64,50 @@ TEST(Publish, DiffIsTextOfTheChange) {
   auto bounded = ready.store->diff(ready.lab.cloned.identity.head, ready.commit, 10);
   ASSERT_FALSE(bounded);
   EXPECT_EQ(bounded.error().code, Code::exhausted);
+}
+
+// git itself checks it; the text of the commit is the same but for the signature.
+TEST(Store, SignsWithASshKeyAndNotWithAnother) {
+  if (!cofferdam::exists("/usr/bin/ssh-keygen")) {
+    return cofferdam::test::skip_or_fail("ssh-keygen", "ssh-keygen is not installed");
+  }
+  for (const char* format : {"sha1", "sha256"}) {
+    SCOPED_TRACE(format);
+    Lab lab;
+    lab.make_source(kBase, format);
+    lab.prepare();
+    lab.edit("printf new > n.txt");
+    auto store = lab.make_store("a");
+    const std::string plain = lab.commit_work(store);
+    lab.sh(lab.at("."),
+           "ssh-keygen -q -t ed25519 -N '' -f key; ssh-keygen -q -t ed25519 -N '' -f other;"
+           "echo \"cofferdam@localhost $(cut -d' ' -f1,2 key.pub)\" > signers;"
+           "echo \"cofferdam@localhost $(cut -d' ' -f1,2 other.pub)\" > others");
+    cofferdam::handoff::CommitInput input;
+    input.tree = lab.sh(store.path(), "git rev-parse " + plain + "^{tree}");
+    input.parent = lab.cloned.identity.head;
+    input.author_name = "Cofferdam";
+    input.author_email = "cofferdam@localhost";
+    input.time.ms = 1'700'000'000'000;
+    input.message = "change\n";
+    EXPECT_EQ(must(store.commit(input)), plain);
+    EXPECT_FALSE(must(store.is_signed(plain)));
+    input.sign_key = lab.at("key");
+    const std::string commit = must(store.commit(input));
+    EXPECT_TRUE(must(store.is_signed(commit)));
+    const std::string verify = "git -c gpg.ssh.allowedSignersFile=$LAB/";
+    lab.sh(store.path(), verify + "signers verify-commit " + commit);
+    lab.sh(store.path(), "! " + verify + "others verify-commit " + commit);  // the controls
+    lab.sh(store.path(), "! " + verify + "signers verify-commit " + plain);
+    must(publish(store, input_for(lab, commit, "id-1")));  // git's checks of objects take it
+    input.sign_key = lab.at("missing");
+    auto refused = store.commit(input);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().line().find("commit.sign_key"), std::string::npos) << refused.error().line();
+    lab.sh(lab.at("."), "ssh-keygen -q -t ed25519 -N secret -f locked");
+    input.sign_key = lab.at("locked");
+    EXPECT_FALSE(store.commit(input));  // nobody is asked for a passphrase
+  }
 }
 
 // attacks.md G14.
@@ -143,7 +188,9 @@ TEST(Publish, MissingBaseIsAnErrorAndLeavesNoRef) {
 
 // attacks.md G13: a root supervisor works as the owner of the repository, for reading and for writing.
 TEST(Publish, RootWorksAsTheOwnerOfTheRepository) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root: the repository must belong to another user";
+  if (::geteuid() != 0) {
+    return cofferdam::test::skip_or_fail("root", "the repository must belong to another user");
+  }
   Lab lab;
   lab.make_source(kBase);
   lab.sh(lab.at("."), "chown -R 12345:12345 source");
@@ -250,7 +297,9 @@ TEST(Publish, LinkedFoldersOfTheSameOwnerAreFollowed) {
 }
 
 TEST(Publish, NobodyButTheOwnerWrites) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root: the repository must belong to another user";
+  if (::geteuid() != 0) {
+    return cofferdam::test::skip_or_fail("root", "the repository must belong to another user");
+  }
   Ready ready;
   ready.lab.sh(ready.lab.at("."), "chown -R 12345:12345 source");
   PublishInput input = input_for(ready.lab, ready.commit, "id-1");
