@@ -138,6 +138,15 @@ void publication_failed(Account& account, const Error& error) {
   account.settlement().publication_failed(account.result().publication.reason, now());
 }
 
+Result<std::string> publish_into(const BringHomeInput& in, const handoff::AttemptStore& store,
+                                 const std::string& ref, const std::string& commit_id) {
+  if (in.source == nullptr) {
+    return make_error(Code::not_found, in.cloned.identity.repository + " cannot be opened",
+                      handoff::kPublishLater);
+  }
+  return handoff::publish(store, publication_of(*in.source, in.cloned.identity.head, ref, commit_id));
+}
+
 // The claim is made before the ref and closed behind it, so that of two attempts on one context only one gets
 // as far as the user's repository.
 void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const std::string& commit_id) {
@@ -147,9 +156,6 @@ void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const
     result.publication = {"none", fmt::format("only completed work is published; this attempt is {}",
                                               contract::outcome_name(outcome))};
     return;
-  }
-  if (in.source == nullptr) {
-    return publication_failed(in.account, make_error(Code::not_found, "the repository cannot be opened"));
   }
   Status trusted = check_signature(in, store, commit_id);
   if (!trusted) {
@@ -161,13 +167,12 @@ void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const
   const std::string place = in.claimed_ref.empty()
                                 ? handoff::branch_ref(in.host.config.branch_prefix, in.invocation->attempt_id)
                                 : in.claimed_ref;
-  const handoff::PublishInput wanted = publication_of(*in.source, in.cloned.identity.head, place, commit_id);
   if (in.reached != contract::Stage::publishing) {
     auto stale = in.account.claim_publication(place, commit_id);
     if (!stale) return publication_failed(in.account, stale.error());
     if (!stale->empty()) return publication_stale(in.account, *stale);
   }
-  auto ref = handoff::publish(store, wanted);
+  auto ref = publish_into(in, store, place, commit_id);
   if (ref) {
     result.change.ref = *ref;
     result.publication = {"published", ""};

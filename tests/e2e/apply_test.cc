@@ -376,6 +376,24 @@ TEST_P(Apply, SaysWhatCannotBeApplied) {
   EXPECT_NE(outcome.err.find("was discarded"), std::string::npos) << outcome.err;
 }
 
+// Work that could not be published stays, says how, and is published by that very command.
+TEST_P(Apply, WhatCouldNotBePublishedIsPublishedLater) {
+  sh("mkdir -p .git/refs/heads/cofferdam; ln -s ../../../../elsewhere .git/refs/heads/cofferdam/work");
+  const std::string objects = said("find .git/objects | sort");
+  RunOutcome outcome = run_script("echo new > n.txt", {"--attempt-id", "work", "--repo", world().repo()});
+  EXPECT_EQ(outcome.status.code, 1) << outcome.err;
+  EXPECT_EQ(outcome.result->publication.state, "failed");
+  EXPECT_NE(outcome.result->publication.reason.find("symbolic link"), std::string::npos);
+  EXPECT_NE(outcome.result->publication.reason.find("cofferdam recover"), std::string::npos);
+  EXPECT_EQ(said("find .git/objects | sort"), objects);
+  EXPECT_FALSE(exists(world().root() + "/elsewhere"));
+  sh("rm .git/refs/heads/cofferdam/work");
+  RunOutcome recovered = world().cofferdam({"recover"});
+  EXPECT_EQ(recovered.status.code, 0) << recovered.err;
+  EXPECT_NE(recovered.out.find("published refs/heads/cofferdam/work"), std::string::npos) << recovered.out;
+  EXPECT_EQ(world().git({"rev-parse", "cofferdam/work"}), outcome.result->change.commit.value_or(""));
+}
+
 // Root works as the owner of the repository: everything that is new is the owner's.
 TEST_P(Apply, RootWorksAsTheOwner) {
   if (::geteuid() != 0 || user() != User::root) GTEST_SKIP() << "for root, on another user's repository";
