@@ -7,6 +7,7 @@
 #include "attempt/take_work.h"
 #include "base/failpoint.h"
 #include "base/text.h"
+#include "handoff/commit_object.h"
 #include "handoff/judge.h"
 #include "handoff/message.h"
 #include "handoff/publish.h"
@@ -75,6 +76,23 @@ Status commit(const BringHomeInput& in, const handoff::AttemptStore& store, cons
   return {};
 }
 
+// Nothing unsigned is published where the configuration asks for signatures.
+Status check_signature(const BringHomeInput& in, const handoff::AttemptStore& store,
+                       const std::string& commit) {
+  const std::string& key = in.host.config.sign_key;
+  if (key.empty()) return {};
+  // Checkpoints below it get out with it.
+  std::vector<std::string> commits = {commit};
+  for (const contract::ChangeCommit& one : in.account.result().change.commits) commits.push_back(one.commit);
+  for (const std::string& one : commits) {
+    TRY(const bool is_signed, store.is_signed(one));
+    if (is_signed) continue;
+    TRY_VOID(handoff::check_sign_key(key));
+    return make_error(Code::io, "the commit could not be signed");
+  }
+  return {};
+}
+
 void publication_stale(Account& account, const std::string& reason) {
   account.result().publication = {"stale", printable(reason, 2000)};
   account.settlement().stale(account.result().publication.reason, now());
@@ -83,6 +101,15 @@ void publication_stale(Account& account, const std::string& reason) {
 void publication_failed(Account& account, const Error& error) {
   account.result().publication = {"failed", printable(error.line(), 2000)};
   account.settlement().publication_failed(account.result().publication.reason, now());
+}
+
+Result<std::string> publish_into(const BringHomeInput& in, const handoff::AttemptStore& store,
+                                 const std::string& ref, const std::string& commit_id) {
+  if (in.source == nullptr) {
+    return make_error(Code::not_found, in.cloned.identity.repository + " cannot be opened",
+                      handoff::kPublishLater);
+  }
+  return handoff::publish(store, publication_of(*in.source, in.cloned.identity.head, ref, commit_id));
 }
 
 // The claim is made before the ref and closed behind it, so that of two attempts on one context only one gets
@@ -95,20 +122,22 @@ void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const
                                               contract::outcome_name(outcome))};
     return;
   }
-  if (in.source == nullptr) {
-    return publication_failed(in.account, make_error(Code::not_found, "the repository cannot be opened"));
+  Status trusted = check_signature(in, store, commit_id);
+  if (!trusted) {
+    Error error = std::move(trusted).error();
+    error.hint = fmt::format("the work is kept, unsigned: cofferdam apply {}", in.invocation->attempt_id);
+    return publication_failed(in.account, error);
   }
   // Of a publication that was broken off the claim still stands, and with it the ref.
   const std::string place = in.claimed_ref.empty()
                                 ? handoff::branch_ref(in.host.config.branch_prefix, in.invocation->attempt_id)
                                 : in.claimed_ref;
-  const handoff::PublishInput wanted = publication_of(*in.source, in.cloned.identity.head, place, commit_id);
   if (in.reached != contract::Stage::publishing) {
     auto stale = in.account.claim_publication(place, commit_id);
     if (!stale) return publication_failed(in.account, stale.error());
     if (!stale->empty()) return publication_stale(in.account, *stale);
   }
-  auto ref = handoff::publish(store, wanted);
+  auto ref = publish_into(in, store, place, commit_id);
   if (ref) {
     result.change.ref = *ref;
     result.publication = {"published", ""};

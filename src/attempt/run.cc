@@ -33,6 +33,7 @@
 #include "egress/broker.h"
 #include "egress/gateway.h"
 #include "egress/prices.h"
+#include "handoff/commit_object.h"
 #include "sandbox/controls.h"
 #include "sandbox/native/box.h"
 #include "workspace/storage.h"
@@ -117,6 +118,7 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
     return make_error(Code::denied, "pinned images are not in this version",
                       "leave image out: the box gets the host's /usr, read-only");
   }
+  if (!host.config.sign_key.empty()) TRY_VOID(handoff::check_sign_key(host.config.sign_key));
   Readied readied;
   TRY(readied.source, clone::open_source(invocation->clone.repository));
   agent::LaunchInput launch{invocation, host.agents_dir};

@@ -27,8 +27,10 @@ void fill_standard_descriptors() {
 bool is_about_state(const Command& command) {
   return !std::holds_alternative<GatewayOptions>(command) &&
          !std::holds_alternative<ResolverOptions>(command) &&
-         !std::holds_alternative<BrokerOptions>(command) && !std::holds_alternative<DoctorOptions>(command) &&
-         !std::holds_alternative<RecoverOptions>(command) && !std::holds_alternative<CancelOptions>(command) &&
+         !std::holds_alternative<BrokerOptions>(command) && !std::holds_alternative<PlaceOptions>(command) &&
+         !std::holds_alternative<DoctorOptions>(command) &&
+         !std::holds_alternative<RecoverOptions>(command) &&
+         !std::holds_alternative<CancelOptions>(command) &&
          !std::holds_alternative<CheckpointOptions>(command);
 }
 
@@ -39,6 +41,7 @@ Result<int> dispatch(const Command& command) {
     Result<int> operator()(const ListOptions& options) const { return list_verb(options); }
     Result<int> operator()(const ShowOptions& options) const { return show_verb(options); }
     Result<int> operator()(const DiffOptions& options) const { return diff_verb(options); }
+    Result<int> operator()(const ApplyOptions& options) const { return apply_verb(options); }
     Result<int> operator()(const LogOptions& options) const { return log_verb(options); }
     Result<int> operator()(const VerifyOptions& options) const { return verify_verb(options); }
     Result<int> operator()(const DiscardOptions& options) const { return discard_verb(options); }
@@ -52,6 +55,7 @@ Result<int> dispatch(const Command& command) {
     Result<int> operator()(const GatewayOptions& options) const { return gateway_verb(options); }
     Result<int> operator()(const ResolverOptions& options) const { return resolver_verb(options); }
     Result<int> operator()(const BrokerOptions& options) const { return broker_verb(options); }
+    Result<int> operator()(const PlaceOptions& options) const { return place_verb(options); }
   };
   if (is_about_state(command)) sweep_orphans();
   return std::visit(Visitor{}, command);

@@ -55,6 +55,15 @@ struct DiffOptions {
   bool json = false;
 };
 
+struct ApplyOptions {
+  std::string id;
+  std::optional<std::string> repository;  // none: the attempt's
+  std::vector<std::string> accepted;      // paths of --accept
+  std::optional<std::string> config;
+  bool dry_run = false;
+  bool json = false;
+};
+
 struct LogOptions {
   std::string id;
   bool follow = false;
@@ -122,10 +131,11 @@ struct ContextOptions {
 struct GatewayOptions {};
 struct ResolverOptions {};
 struct BrokerOptions {};
+struct PlaceOptions {};
 
-using Command =
-    std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, LogOptions, VerifyOptions,
-                 DiscardOptions, PruneOptions, DfOptions, CancelOptions, CheckpointOptions, RecoverOptions,
-                 ContextOptions, DoctorOptions, GatewayOptions, ResolverOptions, BrokerOptions>;
+using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, ApplyOptions,
+                             LogOptions, VerifyOptions, DiscardOptions, PruneOptions, DfOptions,
+                             CancelOptions, CheckpointOptions, RecoverOptions, ContextOptions, DoctorOptions,
+                             GatewayOptions, ResolverOptions, BrokerOptions, PlaceOptions>;
 
 }  // namespace cofferdam::cli

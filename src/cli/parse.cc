@@ -18,6 +18,7 @@ Examples:
   cofferdam run --allow-host registry.example "update the dependencies"
   cofferdam exec - < invocation.json
   cofferdam diff 20261130-3f9a2c71d0 | git apply --stat
+  cofferdam apply 20261130-3f9a2c71d0
   cofferdam log --follow 20261130-3f9a2c71d0
   cofferdam prune --older-than 30d --dry-run
 
@@ -36,6 +37,7 @@ struct All {
   ListOptions list;
   ShowOptions show;
   DiffOptions diff;
+  ApplyOptions apply;
   LogOptions log;
   VerifyOptions verify;
   DiscardOptions discard;
@@ -130,6 +132,21 @@ void add_record_verbs(CLI::App* app, All* all) {
   CLI::App* diff = app->add_subcommand("diff", "the change of one attempt as a patch");
   diff->add_option("id", all->diff.id, "the attempt")->type_name("ID")->required();
   diff->add_flag("--json", all->diff.json, "the change and its patch as one line of JSON");
+  CLI::App* apply = app->add_subcommand(
+      "apply", "bring the work of one attempt onto the branch that is checked out, or touch nothing");
+  apply->add_option("id", all->apply.id, "the attempt")->type_name("ID")->required();
+  apply->add_option("--repo", all->apply.repository, "a work tree of its repository (default: the attempt's)")
+      ->type_name("DIR");
+  apply
+      ->add_option(
+          "--accept", all->apply.accepted,
+          "a file that some program follows (hooks, CI, attributes, agents), or a folder of such, that "
+          "you have looked at; may be given more than once")
+      ->type_name("PATH")
+      ->allow_extra_args(false);
+  add_config(apply, &all->apply.config);
+  apply->add_flag("--dry-run", all->apply.dry_run, "touch nothing, say what would happen");
+  apply->add_flag("--json", all->apply.json, "as a JSON object");
   CLI::App* cancel = app->add_subcommand("cancel", "ask a running attempt to end");
   cancel->add_option("id", all->cancel.id, "the attempt")->type_name("ID")->required();
   cancel->add_option("--reason", all->cancel.reason, "kept in its result")->type_name("TEXT");
@@ -234,6 +251,7 @@ void add_verbs(CLI::App* app, All* all) {
       ->group("");  // no group: not in the help
   app->add_subcommand("internal-resolver", "started by cofferdam itself")->group("");
   app->add_subcommand("internal-broker", "started by cofferdam itself")->group("");
+  app->add_subcommand("internal-place", "started by cofferdam itself")->group("");
 }
 
 ContextOptions chosen_context(const CLI::App& context, ContextOptions options) {
@@ -255,6 +273,7 @@ Command chosen(const CLI::App& app, const All& all) {
   if (name == "list") return all.list;
   if (name == "show") return all.show;
   if (name == "diff") return all.diff;
+  if (name == "apply") return all.apply;
   if (name == "log") return all.log;
   if (name == "verify") return all.verify;
   if (name == "discard") return all.discard;
@@ -267,6 +286,7 @@ Command chosen(const CLI::App& app, const All& all) {
   if (name == "context") return chosen_context(*app.get_subcommands().front(), all.context);
   if (name == "internal-resolver") return ResolverOptions{};
   if (name == "internal-broker") return BrokerOptions{};
+  if (name == "internal-place") return PlaceOptions{};
   return GatewayOptions{};
 }
 

@@ -3,6 +3,7 @@
 #include "egress/broker.h"
 #include "egress/gateway.h"
 #include "egress/resolver.h"
+#include "handoff/place_process.h"
 
 namespace cofferdam::cli {
 
@@ -16,6 +17,10 @@ Result<int> broker_verb(const BrokerOptions&) {
 
 Result<int> resolver_verb(const ResolverOptions&) {
   return egress::resolver_main();
+}
+
+Result<int> place_verb(const PlaceOptions&) {
+  return handoff::place_main();
 }
 
 }  // namespace cofferdam::cli

@@ -16,6 +16,7 @@ Result<int> exec_verb(const ExecOptions& options);
 Result<int> list_verb(const ListOptions& options);
 Result<int> show_verb(const ShowOptions& options);
 Result<int> diff_verb(const DiffOptions& options);
+Result<int> apply_verb(const ApplyOptions& options);
 Result<int> log_verb(const LogOptions& options);
 Result<int> verify_verb(const VerifyOptions& options);
 Result<int> discard_verb(const DiscardOptions& options);
@@ -32,6 +33,7 @@ Result<int> doctor_verb(const DoctorOptions& options);
 Result<int> gateway_verb(const GatewayOptions& options);
 Result<int> resolver_verb(const ResolverOptions& options);
 Result<int> broker_verb(const BrokerOptions& options);
+Result<int> place_verb(const PlaceOptions& options);
 
 // Says on standard error where bodies are written to, when they are: nobody should find them by chance.
 void warn_of_capture(const contract::Config& config, const std::string& attempt_dir);

@@ -77,6 +77,9 @@ struct Config {
   // [commit] author_name, author_email: author and committer of the change
   std::string author_name = "Cofferdam";
   std::string author_email = "cofferdam@localhost";
+  // [commit] sign_key: an ssh key, or the public half of one that an agent holds; empty: commits are not
+  // signed
+  std::string sign_key;
   // [branch] prefix: the change lands on <prefix>/<attempt-id>
   std::string branch_prefix = "cofferdam";
   // [agents] dir: where the pinned agent CLIs are installed; empty: beside the program

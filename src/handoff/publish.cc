@@ -1,12 +1,14 @@
 #include "handoff/publish.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <vector>
 
 #include "base/failpoint.h"
 #include "base/text.h"
 #include "git/git.h"
+#include "handoff/send.h"
 
 namespace cofferdam::handoff {
 namespace {
@@ -23,7 +25,7 @@ git::GitCall call_on(const PublishInput& input, std::vector<std::string> args) {
 
 Error taken(const std::string& ref) {
   return make_error(Code::conflict, fmt::format("the branch {} exists already", ref),
-                    "it is never moved; delete or rename it and publish again");
+                    "it is never moved; delete or rename it");
 }
 
 Error blocked(const std::string& branch, const std::string& by) {
@@ -35,7 +37,8 @@ Error blocked(const std::string& branch, const std::string& by) {
 
 // git keeps refs as files: "a" and "a/b" exclude each other. Told apart before anything is written.
 // False when the ref is there already with this very commit: publication was broken off behind that.
-Result<bool> check_free(const PublishInput& input, const std::string& ref) {
+Result<bool> check_free(const PublishInput& input) {
+  const std::string& ref = input.ref;
   std::vector<std::string> args = {"for-each-ref", "--format=%(objectname) %(refname)"};
   for (std::size_t at = std::string_view(kHeads).size(); at != std::string::npos;) {
     at = ref.find('/', at + 1);
@@ -51,20 +54,46 @@ Result<bool> check_free(const PublishInput& input, const std::string& ref) {
   return true;
 }
 
-// The objects that the commit has beyond the base. index-pack checks every link again, now against the
-// objects of the user's repository.
-Status send_objects(const AttemptStore& store, const PublishInput& input) {
-  git::GitCall from;
-  from.git_dir = store.path();
-  from.args = {"pack-objects", "--revs", "--stdout", "--delta-base-offset", "-q"};
-  const std::string wanted = input.commit + "\n^" + input.base_head + "\n";
-  from.input = wanted;
-  git::GitCall into = call_on(input, {"index-pack", "--stdin", "--strict", "--fsck-objects"});
-  auto sent = git::pipe_git(from, into);
-  if (sent) return {};
-  Error error = std::move(sent).error();
-  error.hint = "the change stays in Cofferdam's store and can be published later";
-  return error.with("cannot add objects to " + input.git_dir);
+// Nothing on the way to the new ref is a link: git itself makes none there.
+Status check_place(const PublishInput& input) {
+  TRY_VOID(check_target({input.git_dir, input.run_as}));
+  std::string at = input.git_dir;
+  at.append("/").append(input.ref);
+  std::size_t end = input.git_dir.size() + std::string_view(kHeads).size();
+  while (end != std::string::npos) {
+    end = at.find('/', end + 1);
+    TRY_VOID(must_not_be_link(at.substr(0, end)));
+    struct stat info {};
+    if (::lstat(at.substr(0, end).c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+      break;  // check_free() judges
+  }
+  return {};
+}
+
+// Of a failure that need not be there the next time.
+Error for_later(Error error) {
+  error.hint += error.hint.empty() ? "" : ". ";
+  error.hint += kPublishLater;
+  return error;
+}
+
+Result<std::string> publish_ref(const AttemptStore& store, const PublishInput& input) {
+  TRY_VOID(check_place(input));
+  TRY(const bool free, check_free(input));
+  if (!free) return input.ref;
+  TRY_VOID(send_objects(store.path(), input.commit + "\n^" + input.base_head + "\n",
+                        {input.git_dir, input.run_as}));
+  failpoint("objects-sent");
+  // Compare-and-swap against "there is none": whoever came first keeps the name.
+  const std::string none(input.commit.size(), '0');
+  git::GitCall update = call_on(input, {"update-ref", "--no-deref", input.ref, input.commit, none});
+  update.outlives_us = true;
+  auto updated = git::run_git(update);
+  failpoint("ref-made");
+  if (updated) return input.ref;
+  TRY(const bool still_free, check_free(input));  // somebody else was first
+  if (!still_free) return input.ref;
+  return std::move(updated).error().with("cannot create " + input.ref);
 }
 
 }  // namespace
@@ -77,23 +106,9 @@ Result<std::string> publish(const AttemptStore& store, const PublishInput& input
   if (!is_object_id(input.commit) || !is_object_id(input.base_head)) {
     return make_error(Code::internal, "publication without full object ids");
   }
-  const std::string& ref = input.ref;
-  TRY(const bool free, check_free(input, ref));
-  if (!free) return ref;
-  TRY_VOID(send_objects(store, input));
-  failpoint("objects-sent");
-  // Compare-and-swap against "there is none": whoever came first keeps the name.
-  const std::string none(input.commit.size(), '0');
-  git::GitCall update = call_on(input, {"update-ref", "--no-deref", ref, input.commit, none});
-  update.outlives_us = true;
-  auto updated = git::run_git(update);
-  failpoint("ref-made");
-  if (updated) return ref;
-  TRY(const bool still_free, check_free(input, ref));  // somebody else was first
-  if (!still_free) return ref;
-  Error error = std::move(updated).error();
-  error.hint = "the change stays in Cofferdam's store and can be published later";
-  return error.with("cannot create " + ref);
+  auto ref = publish_ref(store, input);
+  if (!ref) return for_later(std::move(ref).error());
+  return ref;
 }
 
 }  // namespace cofferdam::handoff

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "git/git.h"
+#include "handoff/commit_object.h"
 
 namespace cofferdam::handoff {
 namespace {
@@ -139,18 +140,21 @@ Status AttemptStore::adopt(Incoming incoming) const {
 
 Result<std::string> AttemptStore::commit(const CommitInput& input) const {
   TRY_VOID(require_ids({&input.tree, &input.parent}));
-  git::GitCall call = call_on(path_, {"commit-tree", input.tree, "-p", input.parent});
-  call.input = input.message;
-  const std::string date = fmt::format("@{} +0000", input.time.ms / 1000);
-  for (const char* who : {"AUTHOR", "COMMITTER"}) {
-    call.extra_env.push_back(fmt::format("GIT_{}_NAME={}", who, input.author_name));
-    call.extra_env.push_back(fmt::format("GIT_{}_EMAIL={}", who, input.author_email));
-    call.extra_env.push_back(fmt::format("GIT_{}_DATE={}", who, date));
-  }
-  TRY(std::string out, git::run_git(call));
-  std::string id(trim(out));
-  if (!is_object_id(id)) return make_error(Code::protocol, "git commit-tree printed no object id");
-  return id;
+  CommitText commit;
+  commit.tree = input.tree;
+  commit.parents = {input.parent};
+  commit.name = input.author_name;
+  commit.email = input.author_email;
+  commit.time = input.time;
+  commit.message = input.message;
+  TRY(const std::string text, signed_commit_text(commit, input.sign_key));
+  return write_commit({path_}, text);
+}
+
+Result<bool> AttemptStore::is_signed(const std::string& commit) const {
+  TRY_VOID(require_ids({&commit}));
+  TRY(const std::string text, git::run_git(call_on(path_, {"cat-file", "commit", commit})));
+  return text.substr(0, text.find("\n\n")).find("\ngpgsig") != std::string::npos;
 }
 
 Result<std::string> AttemptStore::diff(const std::string& base, const std::string& commit,

@@ -18,8 +18,9 @@ struct CommitInput {
   std::string parent;       // the trusted head
   std::string author_name;  // also the committer
   std::string author_email;
-  Timestamp time;       // in UTC, whole seconds: the commit id depends on nothing else
-  std::string message;  // of commit_message()
+  Timestamp time;             // in UTC, whole seconds: the commit id depends on nothing else
+  std::string message;        // of commit_message()
+  std::string sign_key = {};  // contract::Config::sign_key
 };
 
 // How the folders of open_incoming() begin.
@@ -45,8 +46,11 @@ class AttemptStore {
   Result<Incoming> open_incoming() const;
   // Checks sizes, headers and that the index belongs to the pack, then moves both in, the index last.
   Status adopt(Incoming incoming) const;
-  // Writes the commit object and returns its id. The tree must be in the store.
+  // Writes the commit object and returns its id. The tree must be in the store. An error of signing leaves
+  // nothing; without a key the same commit can be made unsigned.
   Result<std::string> commit(const CommitInput& input) const;
+  // Whether the commit has a signature (which need not be a good one).
+  Result<bool> is_signed(const std::string& commit) const;
   // The change as text for people, never more than `max_bytes` (Code::exhausted). No driver, no textconv, no
   // colour; the bytes are the files' own: a caller that writes to a terminal makes them printable first.
   Result<std::string> diff(const std::string& base, const std::string& commit,

@@ -41,7 +41,7 @@ ALSO = {
     "src/cli/verb_prune.cc": {"clone"},
     "src/cli/verb_run.cc": {"clone"},
     "src/cli/verb_diff.cc": {"handoff"},
-    "src/cli/verb_internal.cc": {"egress"},
+    "src/cli/verb_internal.cc": {"egress", "handoff"},
 }
 
 # The host's half of the init protocol: the one part of src/init that stands on base.

@@ -95,6 +95,7 @@ constexpr Step kSteps[] = {
     {"after-committed", true, true},
     {"before-publishing", true, true},
     {"after-publishing", true, true},
+    {"objects-quarantined", true, true},
     {"objects-sent", true, true},
     {"ref-made", true, true},
     {"before-published", true, true},

@@ -187,6 +187,7 @@ TEST(Config, IdentsAndPathsAreClean) {
   expect_value("commit", "author_name", {"'A B'"},
                {"''", "' '", "'a<b'", "'a>b'", "\"a\\nb\"", "\"a\\u0000\""});
   expect_value("commit", "author_email", {"'a@b'"}, {"''", "'a b@c'", "'<a@b>'", "\"a@b\\r\""});
+  expect_value("commit", "sign_key", {"''", "'/home/a/.ssh/id'"}, {"'id'", "'~/.ssh/id'", "\"/a\\u0001\""});
   expect_value("vendors.anthropic", "ca_bundle", {"''", "'/a'"}, {"'a'", "\"/a\\u0001\""});
   expect_value("vendors.anthropic", "extra_ca_bundle", {"''", "'/a'"}, {"'a'", "\"/a\\u0001\""});
   expect_value(
