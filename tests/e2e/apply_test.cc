@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "contract/json.h"
 #include "e2e/fixture.h"
+#include "handoff/place.h"
 
 namespace cofferdam::test {
 namespace {
@@ -392,6 +393,40 @@ TEST_P(Apply, WhatCouldNotBePublishedIsPublishedLater) {
   EXPECT_EQ(recovered.status.code, 0) << recovered.err;
   EXPECT_NE(recovered.out.find("published refs/heads/cofferdam/work"), std::string::npos) << recovered.out;
   EXPECT_EQ(world().git({"rev-parse", "cofferdam/work"}), outcome.result->change.commit.value_or(""));
+}
+
+// What a killed application left, as the kill found it: the old file taken away, the new one there.
+TEST_P(Apply, ABrokenOffApplicationIsMendedByARecovery) {
+  attempt("echo theirs > src/a.txt");
+  handoff::Placement plan;
+  plan.attempt_id = "work";
+  plan.git_dir = world().repo() + "/.git";
+  plan.work_tree = world().repo();
+  plan.branch = "refs/heads/main";
+  plan.old_head = world().git({"rev-parse", "HEAD"});
+  plan.new_head = commit;
+  plan.files.push_back({"src/a.txt",
+                        handoff::PlaceKind::file,
+                        0,
+                        7,
+                        "100644",
+                        std::string(40, '1'),
+                        handoff::fingerprint(handoff::PlaceKind::file, "theirs\n"),
+                        {},
+                        {}});
+  sh("mkdir -p .git/cofferdam-apply/new .git/cofferdam-apply/old; mv src/a.txt .git/cofferdam-apply/old/0;"
+     "echo theirs > src/a.txt; : > .git/cofferdam-apply/index-lock;"
+     "ln .git/cofferdam-apply/index-lock .git/index.lock");
+  world().write(plan.git_dir + "/cofferdam-apply/plan", handoff::encode_placement(plan));
+  world().write(world().state() + "/attempts/work/applying", world().repo(), 0600);
+  EXPECT_EQ(said("cat src/a.txt"), "theirs");  // the control
+  RunOutcome recovered = world().cofferdam({"recover"});
+  EXPECT_EQ(recovered.status.code, 0) << recovered.err;
+  EXPECT_EQ(said("git status --porcelain; cat src/a.txt; ls -A .git | grep -c 'cofferdam-apply\\|index.lock' "
+                 "|| true"),
+            "alpha\n0");
+  EXPECT_FALSE(exists(world().state() + "/attempts/work/applying"));
+  EXPECT_EQ(apply().status.code, 0);
 }
 
 // Root works as the owner of the repository: everything that is new is the owner's.
