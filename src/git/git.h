@@ -21,7 +21,7 @@ namespace cofferdam::git {
 
 struct GitCall {
   std::string git_dir;            // always explicit: git never discovers a repository
-  std::vector<std::string> args;  // the verb first
+  std::vector<std::string> args;  // the verb first, or "-c KEY=VALUE" and then the verb
   std::string_view input = {};    // borrowed until the call returns
   std::vector<std::string> extra_env = {};
   std::optional<UserIds> run_as = {};
