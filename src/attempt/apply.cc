@@ -52,8 +52,20 @@ handoff::ApplyInput input_of(const Host& host, const contract::ResultRecord& res
   return input;
 }
 
+// Names the work tree for a recovery, as long as something may be half done there.
+std::string note_in(const std::string& folder) {
+  return folder + "/applying";
+}
+
+Status mend_all(const Host& host, const handoff::ApplyInput& input, const std::string& folder) {
+  auto mended = handoff::mend_apart(host.program, input.head_dir, input.run_as);
+  if (mended) return {};
+  return std::move(mended).error().with("broken off, see " + note_in(folder));
+}
+
 // Everything is looked at first, so that all that stands in the way is said at once and nothing was touched.
-Status carry_out(const Host& host, const handoff::ApplyInput& input, bool dry_run, handoff::ApplyPlan* plan) {
+Status carry_out(const Host& host, const handoff::ApplyInput& input, const std::string& folder, bool dry_run,
+                 handoff::ApplyPlan* plan) {
   plan->placement.dry_run = true;
   TRY(std::vector<handoff::Obstacle> found,
       handoff::place_apart(host.program, plan->placement, plan->contents.get(), input.run_as));
@@ -61,8 +73,12 @@ Status carry_out(const Host& host, const handoff::ApplyInput& input, bool dry_ru
   if (dry_run || !plan->obstacles.empty()) return {};
   TRY_VOID(handoff::deliver(input, plan));
   plan->placement.dry_run = false;
-  TRY(plan->obstacles,
-      handoff::place_apart(host.program, plan->placement, plan->contents.get(), input.run_as));
+  TRY_VOID(write_file_atomic(note_in(folder), input.work_tree));
+  auto placed = handoff::place_apart(host.program, plan->placement, plan->contents.get(), input.run_as);
+  // After an error everything has been put back, unless the process itself was killed.
+  if (!placed) TRY_VOID(mend_all(host, input, folder));
+  TRY_VOID(remove_tree(note_in(folder)));
+  TRY(plan->obstacles, std::move(placed));
   return {};
 }
 
@@ -84,7 +100,8 @@ Result<ApplyReport> apply(const Host& host, const contract::ResultRecord& result
   TRY(handoff::ApplyPlan plan, handoff::plan_apply(store, input, lock->folder()));
   ApplyReport report;
   if (!mended.empty()) report.notes.push_back(mended);
-  if (plan.kind != handoff::ApplyKind::nothing) TRY_VOID(carry_out(host, input, request.dry_run, &plan));
+  if (plan.kind != handoff::ApplyKind::nothing)
+    TRY_VOID(carry_out(host, input, lock->folder(), request.dry_run, &plan));
   report.kind = plan.kind;
   report.work_tree = source.work_tree;
   report.branch = plan.placement.branch;
@@ -95,6 +112,23 @@ Result<ApplyReport> apply(const Host& host, const contract::ResultRecord& result
   report.applied = plan.kind != handoff::ApplyKind::nothing && !request.dry_run && report.obstacles.empty();
   if (report.applied) report.to = plan.placement.new_head;
   return report;
+}
+
+Status mend_application(const Host& host, const std::string& attempt_folder) {
+  if (exists(note_in(attempt_folder))) {
+    TRY(const std::string work_tree, read_file(note_in(attempt_folder), 4096));
+    TRY(const clone::Source source, clone::open_source(work_tree));
+    TRY(const std::string mended, handoff::mend_apart(host.program, source.git_dir, source.run_as));
+    TRY_VOID(remove_tree(note_in(attempt_folder)));
+  }
+  TRY(const std::vector<std::string> names, list_dir(attempt_folder));
+  for (const std::string& name : names) {
+    if (!starts_with(name, "apply-")) continue;
+    std::string scratch = attempt_folder;
+    scratch.append("/").append(name);
+    TRY_VOID(remove_tree(scratch));
+  }
+  return {};
 }
 
 }  // namespace cofferdam::attempt

@@ -35,4 +35,8 @@ struct ApplyReport {
 Result<ApplyReport> apply(const Host& host, const contract::ResultRecord& result,
                           const ApplyRequest& request);
 
+// Ends what an application that was killed has left: in the folder of its attempt, which is locked, and in
+// the user's repository. Nothing to do is fine.
+Status mend_application(const Host& host, const std::string& attempt_folder);
+
 }  // namespace cofferdam::attempt

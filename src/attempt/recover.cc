@@ -12,6 +12,7 @@
 #include <set>
 
 #include "attempt/account.h"
+#include "attempt/apply.h"
 #include "attempt/bound_cache.h"
 #include "attempt/box_host.h"
 #include "attempt/bring_home.h"
@@ -384,6 +385,11 @@ Result<contract::ResultRecord> close_orphan(const Host& host, const AttemptLock&
   return Recovery(host, lock.folder(), invocation, record, account, std::move(leftovers)).run(events);
 }
 
+// Somebody worked on it, or was applying it.
+bool is_unfinished(const std::string& folder) {
+  return exists(folder + "/lock") || exists(folder + "/applying");
+}
+
 // What is in the attempts' folder and is locked by nobody, and everything without a result.
 Result<std::set<std::string>> candidates(const std::string& state_dir, ledger::Ledger& ledger) {
   std::set<std::string> ids;
@@ -393,7 +399,7 @@ Result<std::set<std::string>> candidates(const std::string& state_dir, ledger::L
   if (!is_directory(folder)) return ids;
   TRY(const std::vector<std::string> names, list_dir(folder));
   for (const std::string& name : names) {
-    if (contract::is_attempt_id(name) && exists(folder_of(state_dir, name).append("/lock"))) ids.insert(name);
+    if (contract::is_attempt_id(name) && is_unfinished(folder_of(state_dir, name))) ids.insert(name);
   }
   return ids;
 }
@@ -416,6 +422,7 @@ Result<std::optional<contract::ResultRecord>> recover_id(const Host& host, const
   // not ours to judge.
   TRY(Leftovers leftovers, Leftovers::find(lock->folder()));
   TRY_VOID(leftovers.remove());
+  TRY_VOID(mend_application(host, lock->folder()));
   return Closed{};
 }
 

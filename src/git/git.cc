@@ -117,8 +117,11 @@ Result<Prepared> prepare(const GitCall& call) {
   return prepared;
 }
 
+// The verb stands behind settings of the call's own.
 std::string verb_of(const GitCall& call) {
-  return call.args.empty() ? "?" : call.args.front();
+  std::size_t at = 0;
+  while (at + 2 < call.args.size() && call.args[at] == "-c") at += 2;
+  return call.args.empty() ? "?" : call.args[at];
 }
 
 Error failure(const GitCall& call, const ExitStatus& status, std::string_view standard_error) {

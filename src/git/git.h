@@ -27,7 +27,7 @@ using Waiter = std::function<Status(int pidfd, std::chrono::milliseconds limit)>
 
 struct GitCall {
   std::string git_dir;            // explicit, unless discover_in is given
-  std::vector<std::string> args;  // the verb first
+  std::vector<std::string> args;  // the verb first, or "-c KEY=VALUE" and then the verb
   std::string_view input = {};    // borrowed until the call returns
   std::vector<std::string> extra_env = {};
   std::optional<UserIds> run_as = {};

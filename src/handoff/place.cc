@@ -246,9 +246,11 @@ class Placer {
   }
 
   Status move_branch() {
-    git::GitCall call = call_on(placement_, {"update-ref", "--no-deref", "-m", placement_.message,
-                                             placement_.branch.empty() ? "HEAD" : placement_.branch,
-                                             placement_.new_head, placement_.old_head});
+    // It waits for nobody's lock: what we put back after a failure must not be met by a late success of it.
+    git::GitCall call =
+        call_on(placement_, {"-c", "core.filesRefLockTimeout=0", "update-ref", "--no-deref", "-m",
+                             placement_.message, placement_.branch.empty() ? "HEAD" : placement_.branch,
+                             placement_.new_head, placement_.old_head});
     call.extra_env = {"GIT_COMMITTER_NAME=" + placement_.name, "GIT_COMMITTER_EMAIL=" + placement_.email};
     call.outlives_us = true;
     TRY(const std::string none, git::run_git(call));

@@ -110,6 +110,12 @@ TEST(Parse, OtherVerbs) {
   EXPECT_EQ(parsed<DiffOptions>({"diff", "a-1"}).id, "a-1");
   EXPECT_FALSE(parsed<DiffOptions>({"diff", "a-1"}).json);
   EXPECT_TRUE(parsed<DiffOptions>({"diff", "--json", "a-1"}).json);
+  const auto apply =
+      parsed<ApplyOptions>({"apply", "--accept", "x", "--accept", "y/", "a-1", "--dry-run", "--json"});
+  EXPECT_EQ(apply.id, "a-1");
+  EXPECT_EQ(apply.accepted, (std::vector<std::string>{"x", "y/"}));
+  EXPECT_TRUE(apply.dry_run && apply.json);
+  EXPECT_FALSE(apply.repository.has_value());
   EXPECT_EQ(parsed<CancelOptions>({"cancel", "a-1", "--reason", "why"}).reason, "why");
   EXPECT_TRUE(parsed<CancelOptions>({"cancel", "a-1", "--json"}).json);
   EXPECT_TRUE(parsed<DoctorOptions>({"doctor", "--json"}).json);

@@ -156,6 +156,16 @@ TEST(Place, AnErrorPutsEverythingBack) {
   EXPECT_EQ(ready.state(), ready.before);
 }
 
+TEST(Place, AForeignLockOnTheBranchPutsEverythingBack) {
+  Ready ready;
+  ready.lab.sh(ready.lab.at("source"), "echo theirs > .git/refs/heads/main.lock");
+  auto placed = place(ready.plan, ready.contents.get());
+  ASSERT_FALSE(placed);
+  EXPECT_NE(placed.error().what.find("git update-ref: "), std::string::npos) << placed.error().line();
+  ready.lab.sh(ready.lab.at("source"), "rm .git/refs/heads/main.lock");
+  EXPECT_EQ(ready.state(), ready.before);
+}
+
 TEST(Place, AForeignLockOnTheIndexIsRespected) {
   Ready ready;
   ready.lab.sh(ready.lab.at("source"), "echo theirs > .git/index.lock");
