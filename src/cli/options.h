@@ -110,6 +110,15 @@ struct ContextOptions {
   bool json = false;
 };
 
+struct HostSetupOptions {
+  std::string user;
+  unsigned slots = 1;
+  std::uint64_t bytes = 0;
+  std::uint64_t inodes = 0;
+  std::string dir = "/var/lib/cofferdam/slots";
+  bool remove = false;
+};
+
 struct GatewayOptions {};
 struct ResolverOptions {};
 struct BrokerOptions {};
@@ -117,6 +126,6 @@ struct BrokerOptions {};
 using Command =
     std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, LogOptions, VerifyOptions,
                  DiscardOptions, PruneOptions, DfOptions, CancelOptions, RecoverOptions, ContextOptions,
-                 DoctorOptions, GatewayOptions, ResolverOptions, BrokerOptions>;
+                 DoctorOptions, HostSetupOptions, GatewayOptions, ResolverOptions, BrokerOptions>;
 
 }  // namespace cofferdam::cli

@@ -490,10 +490,11 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
                                                  [out](std::uint64_t n) { out->cache_max_bytes = n; })}})},
           {"recovery", in->nested({{"keep_storage", in->duration(0, kMaxTotalMs, &out->keep_storage)}})},
           {"workspace",
-           in->nested({{"storage", in->choice({"auto", "memory", "image"},
+           in->nested({{"storage", in->choice({"auto", "memory", "image", "slot"},
                                               [out](std::size_t i) {
                                                 out->work_storage = static_cast<WorkStorage>(i);
                                               })},
+                       {"slots_dir", in->text(&out->slots_dir, is_path_or_empty, "must be an absolute path")},
                        {"tree", in->choice({"overlay", "checkout"},
                                            [out](std::size_t i) { out->work_overlay = i == 0; })}})},
           {"deadlines", in->nested(deadline_entries(in, &out->deadlines))},
