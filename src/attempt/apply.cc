@@ -37,7 +37,7 @@ handoff::ApplyInput input_of(const Host& host, const contract::ResultRecord& res
                              const ApplyRequest& request, const clone::Source& source) {
   handoff::ApplyInput input;
   input.git_dir = source.git_dir;
-  input.head_dir = source.git_dir;
+  input.head_dir = source.head_dir;
   input.work_tree = source.work_tree;
   input.run_as = source.run_as;
   input.attempt_id = result.attempt_id;
@@ -96,7 +96,7 @@ Result<ApplyReport> apply(const Host& host, const contract::ResultRecord& result
   }
   TRY(const handoff::AttemptStore store, handoff::AttemptStore::open(lock->folder() + "/store.git"));
   const handoff::ApplyInput input = input_of(host, result, request, source);
-  TRY(const std::string mended, handoff::mend_apart(host.program, source.git_dir, source.run_as));
+  TRY(const std::string mended, handoff::mend_apart(host.program, source.head_dir, source.run_as));
   TRY(handoff::ApplyPlan plan, handoff::plan_apply(store, input, lock->folder()));
   ApplyReport report;
   if (!mended.empty()) report.notes.push_back(mended);
@@ -118,7 +118,7 @@ Status mend_application(const Host& host, const std::string& attempt_folder) {
   if (exists(note_in(attempt_folder))) {
     TRY(const std::string work_tree, read_file(note_in(attempt_folder), 4096));
     TRY(const clone::Source source, clone::open_source(work_tree));
-    TRY(const std::string mended, handoff::mend_apart(host.program, source.git_dir, source.run_as));
+    TRY(const std::string mended, handoff::mend_apart(host.program, source.head_dir, source.run_as));
     TRY_VOID(remove_tree(note_in(attempt_folder)));
   }
   TRY(const std::vector<std::string> names, list_dir(attempt_folder));

@@ -15,6 +15,7 @@
 #include "workspace/image.h"
 #include "workspace/prepare.h"
 #include "workspace/room.h"
+#include "workspace/slots.h"
 #include "workspace/tree_cache.h"
 
 namespace cofferdam::attempt {
@@ -38,11 +39,18 @@ Result<workspace::TreeBounds> room_for_tree(const std::string& state_dir) {
   return bounds;
 }
 
+// Owns what holds the work until the keeper has it; nothing in it: memory.
+struct Holder {
+  const char* kind = "tmpfs";  // as result.storage.kind has it
+  UniqueFd image;
+  workspace::Slot slot;
+};
+
 class Maker {
  public:
   explicit Maker(const WorkspaceInput& input) : in_(input) {}
 
-  Result<Workspace> run() {
+  Result<Workspace> make() {
     const bool read_only = contract::is_read_only(in_.invocation->phase);
     TreeForm form = read_only ? TreeForm::read_only : TreeForm::overlay;
     std::string reason;
@@ -58,13 +66,15 @@ class Maker {
       reason = "the cached tree was evicted as often as it was made";
     }
     workspace::StorageOptions wanted = options(form, tree);
-    TRY(const UniqueFd disk, form == TreeForm::read_only ? Result<UniqueFd>(UniqueFd()) : find_room());
-    wanted.disk_fd = disk.get();
+    TRY(const Holder holder, form == TreeForm::read_only ? Result<Holder>(Holder()) : find_holder());
+    wanted.disk_fd = holder.image.get();
+    wanted.disk_dir = holder.slot.folder;
+    if (holder.slot.lock.valid()) wanted.held_fds.push_back(holder.slot.lock.get());
     TRY(workspace::Storage storage, workspace::Storage::create(wanted));
     if (!storage.tree_problem().empty()) {
       reason = "an overlay does not do on this storage: " + storage.tree_problem();
     }
-    contract::StorageFacts facts{disk.valid() ? "image" : "tmpfs",
+    contract::StorageFacts facts{holder.kind,
                                  static_cast<std::uint64_t>(in_.host.config.keep_storage.count()),
                                  workspace::tree_form_name(storage.tree_form()), std::move(reason)};
     TRY_VOID(record_keeper(&storage));
@@ -88,26 +98,72 @@ class Maker {
     if (!tree.has_value()) return options;
     options.tree_dir = tree->tree_dir();
     options.index_path = tree->index_path();
-    options.held_fd = tree->lock.get();
+    options.held_fds = {tree->lock.get()};
     return options;
   }
 
-  // What holds the work: a disk of its own, or memory (no descriptor). The host must have room for all of it.
-  Result<UniqueFd> find_room() const {
+  // What holds the work. The host must have room for all of it.
+  Result<Holder> find_holder() const {
     using contract::WorkStorage;
     const contract::Limits& limits = in_.invocation->limits;
     const WorkStorage wanted = in_.host.config.work_storage;
     const bool root = in_.boxes.run_as.has_value();
+    if (!root && (wanted == WorkStorage::slot || wanted == WorkStorage::automatic)) {
+      TRY(Holder holder, find_slot());
+      if (holder.slot.lock.valid()) return holder;
+    }
+    if (wanted == WorkStorage::slot) return no_slot(root);
     const bool large = limits.work_bytes >= workspace::kLeastImageBytes &&
                        limits.work_inodes >= workspace::kLeastImageInodes;
     const bool possible = root && large && workspace::can_make_images();
     if (wanted == WorkStorage::image && !possible) return no_image(root, large);
+    Holder holder;
     if (wanted == WorkStorage::memory || !possible) {
       TRY_VOID(workspace::check_memory(limits.work_bytes));
-      return UniqueFd();
+      return holder;
     }
     TRY_VOID(workspace::check_disk(in_.attempt_dir, limits.work_bytes));
-    return workspace::make_image(in_.attempt_dir, limits.work_bytes, limits.work_inodes, *in_.boxes.run_as);
+    TRY(holder.image,
+        workspace::make_image(in_.attempt_dir, limits.work_bytes, limits.work_inodes, *in_.boxes.run_as));
+    holder.kind = "image";
+    return holder;
+  }
+
+  // Emptied before anything else is in it: by a box, which sees nothing but the slot.
+  Result<Holder> find_slot() const {
+    const contract::Limits& limits = in_.invocation->limits;
+    Holder holder;
+    TRY(holder.slot,
+        workspace::take_slot(in_.host.config.slots_dir, ::geteuid(), limits.work_bytes, limits.work_inodes));
+    if (!holder.slot.lock.valid()) return holder;
+    holder.kind = "slot";
+    workspace::StorageOptions emptying{in_.host.init, in_.boxes.run_as, limits.work_bytes,
+                                       limits.work_inodes};
+    emptying.form = TreeForm::emptying;
+    emptying.tree_dir = holder.slot.folder;
+    emptying.held_fds = {holder.slot.lock.get()};
+    TRY(workspace::Storage storage, workspace::Storage::create(emptying));
+    TRY(const sandbox::BoxOutput output, run(storage.ref(), workspace::empty_profile()));
+    if (!output.status.success()) {
+      return make_error(
+          Code::io, fmt::format("cannot empty {}: {}", holder.slot.folder, printable(trim(output.err), 500)),
+          "let root remove the slots and make them again with `cofferdam host-setup`");
+    }
+    TRY_VOID(storage.release());
+    return holder;
+  }
+
+  static Error no_slot(bool root) {
+    if (root) {
+      return make_error(Code::denied, "workspace.storage is \"slot\", which is for users who are not root",
+                        "set it to \"auto\" or \"image\"");
+    }
+    return make_error(
+        Code::denied,
+        "there is no slot for this user that is within limits.work_bytes and "
+        "limits.work_inodes",
+        "let root make some with `cofferdam host-setup`, raise the limits to what they have, or "
+        "set workspace.storage to \"memory\"");
   }
 
   static Error no_image(bool root, bool large) {
@@ -165,11 +221,16 @@ class Maker {
     return tree.finish(folder);
   }
 
-  Status fill(const contract::StorageRef& storage, contract::Profile profile, const char* hint) const {
+  // Under the attempt's own deadline, whatever step it is.
+  Result<sandbox::BoxOutput> run(const contract::StorageRef& storage, contract::Profile profile) const {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(in_.deadline -
                                                                             std::chrono::steady_clock::now());
     profile.deadline = std::clamp(left, std::chrono::milliseconds(1), profile.deadline);
-    TRY(sandbox::BoxOutput output, sandbox::run_box(in_.boxes, storage, profile, 4096, in_.interrupt));
+    return sandbox::run_box(in_.boxes, storage, std::move(profile), 4096, in_.interrupt);
+  }
+
+  Status fill(const contract::StorageRef& storage, contract::Profile profile, const char* hint) const {
+    TRY(const sandbox::BoxOutput output, run(storage, std::move(profile)));
     if (!output.status.success()) {
       return make_error(
           Code::exhausted,
@@ -185,7 +246,7 @@ class Maker {
 }  // namespace
 
 Result<Workspace> make_workspace(const WorkspaceInput& input) {
-  return Maker(input).run();
+  return Maker(input).make();
 }
 
 }  // namespace cofferdam::attempt

@@ -29,6 +29,7 @@ bool is_about_state(const Command& command) {
          !std::holds_alternative<ResolverOptions>(command) &&
          !std::holds_alternative<BrokerOptions>(command) && !std::holds_alternative<PlaceOptions>(command) &&
          !std::holds_alternative<DoctorOptions>(command) &&
+         !std::holds_alternative<HostSetupOptions>(command) &&
          !std::holds_alternative<RecoverOptions>(command) &&
          !std::holds_alternative<CancelOptions>(command) &&
          !std::holds_alternative<CheckpointOptions>(command);
@@ -52,6 +53,7 @@ Result<int> dispatch(const Command& command) {
     Result<int> operator()(const RecoverOptions& options) const { return recover_verb(options); }
     Result<int> operator()(const DoctorOptions& options) const { return doctor_verb(options); }
     Result<int> operator()(const ContextOptions& options) const { return context_verb(options); }
+    Result<int> operator()(const HostSetupOptions& options) const { return host_setup_verb(options); }
     Result<int> operator()(const GatewayOptions& options) const { return gateway_verb(options); }
     Result<int> operator()(const ResolverOptions& options) const { return resolver_verb(options); }
     Result<int> operator()(const BrokerOptions& options) const { return broker_verb(options); }

@@ -128,6 +128,15 @@ struct ContextOptions {
   bool json = false;
 };
 
+struct HostSetupOptions {
+  std::string user;
+  unsigned slots = 1;
+  std::uint64_t bytes = 0;
+  std::uint64_t inodes = 0;
+  std::string dir = "/var/lib/cofferdam/slots";
+  bool remove = false;
+};
+
 struct GatewayOptions {};
 struct ResolverOptions {};
 struct BrokerOptions {};
@@ -136,6 +145,6 @@ struct PlaceOptions {};
 using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, ApplyOptions,
                              LogOptions, VerifyOptions, DiscardOptions, PruneOptions, DfOptions,
                              CancelOptions, CheckpointOptions, RecoverOptions, ContextOptions, DoctorOptions,
-                             GatewayOptions, ResolverOptions, BrokerOptions, PlaceOptions>;
+                             HostSetupOptions, GatewayOptions, ResolverOptions, BrokerOptions, PlaceOptions>;
 
 }  // namespace cofferdam::cli

@@ -48,10 +48,26 @@ struct All {
   DoctorOptions doctor;
   RecoverOptions recover;
   ContextOptions context;
+  HostSetupOptions host_setup;
 };
 
 void add_config(CLI::App* verb, std::optional<std::string>* config) {
   verb->add_option("--config", *config, "configuration file instead of the default one")->type_name("FILE");
+}
+
+void add_host_setup_verb(CLI::App* app, HostSetupOptions* options) {
+  CLI::App* verb = app->add_subcommand(
+      "host-setup", "as root: make disks of fixed size for the attempts of a user who is not (slots)");
+  verb->add_option("--user", options->user, "whose attempts use them")->required()->type_name("NAME");
+  verb->add_option("--slots", options->slots, "how many; those that are there stay as they are")
+      ->capture_default_str();
+  CLI::Option* bytes = verb->add_option("--bytes", options->bytes, "of each slot");
+  CLI::Option* inodes = verb->add_option("--inodes", options->inodes, "of each slot");
+  verb->add_option("--dir", options->dir, "where they are; workspace.slots_dir of the user's configuration")
+      ->capture_default_str();
+  verb->add_flag("--remove", options->remove, "unmount and remove that user's slots instead")
+      ->excludes(bytes)
+      ->excludes(inodes);
 }
 
 struct RunVerb {
@@ -247,6 +263,7 @@ void add_verbs(CLI::App* app, All* all) {
   CLI::App* doctor = app->add_subcommand("doctor", "whether this host can run a box, and what to do if not");
   add_config(doctor, &all->doctor.config);
   doctor->add_flag("--json", all->doctor.json, "as a JSON object");
+  add_host_setup_verb(app, &all->host_setup);
   app->add_subcommand("internal-gateway", "started by cofferdam itself")
       ->group("");  // no group: not in the help
   app->add_subcommand("internal-resolver", "started by cofferdam itself")->group("");
@@ -284,6 +301,7 @@ Command chosen(const CLI::App& app, const All& all) {
   if (name == "doctor") return all.doctor;
   if (name == "recover") return all.recover;
   if (name == "context") return chosen_context(*app.get_subcommands().front(), all.context);
+  if (name == "host-setup") return all.host_setup;
   if (name == "internal-resolver") return ResolverOptions{};
   if (name == "internal-broker") return BrokerOptions{};
   if (name == "internal-place") return PlaceOptions{};

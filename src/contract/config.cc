@@ -515,10 +515,11 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
            in->nested({{"keep_storage", in->duration(0, kMaxTotalMs, &out->keep_storage)},
                        {"checkpoint_every", in->duration(0, kMaxTotalMs, &out->checkpoint_every)}})},
           {"workspace",
-           in->nested({{"storage", in->choice({"auto", "memory", "image"},
+           in->nested({{"storage", in->choice({"auto", "memory", "image", "slot"},
                                               [out](std::size_t i) {
                                                 out->work_storage = static_cast<WorkStorage>(i);
                                               })},
+                       {"slots_dir", in->text(&out->slots_dir, is_path_or_empty, "must be an absolute path")},
                        {"tree", in->choice({"overlay", "checkout"},
                                            [out](std::size_t i) { out->work_overlay = i == 0; })}})},
           {"deadlines", in->nested(deadline_entries(in, &out->deadlines))},

@@ -60,10 +60,13 @@ struct NamedDestination {
 
 // What holds an attempt's work tree.
 enum class WorkStorage {
-  automatic,  // an image for root, memory for everybody else
+  automatic,  // an image for root; otherwise a slot if there are any for this user, else memory
   memory,     // tmpfs
   image,      // a file system of its own on the disk of the state folder; as root only
+  slot,       // one of those that `cofferdam host-setup` has made for this user; not as root
 };
+
+inline constexpr const char* kSlotsDir = "/var/lib/cofferdam/slots";
 
 struct Config {
   // [vendors.anthropic]
@@ -116,6 +119,8 @@ struct Config {
   // [workspace] storage, tree: with "checkout" every attempt gets files of its own instead of an overlay
   WorkStorage work_storage = WorkStorage::automatic;
   bool work_overlay = true;
+  // [workspace] slots_dir: where `cofferdam host-setup` has put the slots
+  std::string slots_dir = kSlotsDir;
   // [deadlines] total = "30m", grace = "5s", first_output, idle; the last two are for agents only, and 0s
   // means that there is none. [limits] with the keys of Limits.
   Deadlines deadlines{std::chrono::minutes(30), std::chrono::seconds(5), std::chrono::minutes(5),

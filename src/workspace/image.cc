@@ -91,19 +91,27 @@ bool can_make_images() {
   return ::access(kLoopControl, R_OK | W_OK) == 0 && ::access(kMke2fs, X_OK) == 0;
 }
 
+Status fill_image(int image, std::uint64_t bytes, std::uint64_t inodes, const UserIds& owner) {
+  if (::ftruncate(image, static_cast<off_t>(bytes)) != 0) return sys_error("cannot make an image", errno);
+  TRY_VOID(make_file_system(image, bytes, inodes, owner));
+  if (::fallocate(image, 0, 0, static_cast<off_t>(bytes)) != 0) {
+    return sys_error(fmt::format("cannot take {} bytes of the disk for an image", bytes), errno);
+  }
+  return {};
+}
+
+Result<UniqueFd> mount_image(int image) {
+  TRY(const auto loop, attach_loop(image));
+  auto mount = detached_ext4(loop.second);
+  if (!mount) return std::move(mount).error().with("an image");
+  return mount;
+}
+
 Result<UniqueFd> make_image(const std::string& folder, std::uint64_t bytes, std::uint64_t inodes,
                             const UserIds& owner) {
   TRY(const UniqueFd image, open_file(folder, O_TMPFILE | O_RDWR));
-  if (::ftruncate(image.get(), static_cast<off_t>(bytes)) != 0)
-    return sys_error("cannot make an image", errno);
-  TRY_VOID(make_file_system(image.get(), bytes, inodes, owner));
-  if (::fallocate(image.get(), 0, 0, static_cast<off_t>(bytes)) != 0) {
-    return sys_error(fmt::format("cannot take {} bytes of the disk of {}", bytes, folder), errno);
-  }
-  TRY(const auto loop, attach_loop(image.get()));
-  auto mount = detached_ext4(loop.second);
-  if (!mount) return std::move(mount).error().with("the attempt's disk");
-  return mount;
+  TRY_VOID(fill_image(image.get(), bytes, inodes, owner));
+  return mount_image(image.get());
 }
 
 }  // namespace cofferdam::workspace

@@ -25,8 +25,14 @@ std::vector<std::string> plan_mke2fs(std::uint64_t bytes, std::uint64_t inodes, 
 // Whether this host has what it takes: loop devices and mke2fs.
 bool can_make_images();
 
-// A mount that is in no tree yet (host_mount.h). All of its bytes are taken from the disk of `folder` here,
-// so that a later write cannot fail for the host's sake. Code::exhausted when they are not there.
+// Makes the file system in an open, empty file, and takes all of its bytes from the disk.
+Status fill_image(int image, std::uint64_t bytes, std::uint64_t inodes, const UserIds& owner);
+// A mount of it that is in no tree yet.
+Result<UniqueFd> mount_image(int image);
+
+// Both, of a file without a name: a mount that is in no tree yet (host_mount.h). All of its bytes are taken
+// from the disk of `folder` here, so that a later write cannot fail for the host's sake. Code::exhausted when
+// they are not there.
 Result<UniqueFd> make_image(const std::string& folder, std::uint64_t bytes, std::uint64_t inodes,
                             const UserIds& owner);
 

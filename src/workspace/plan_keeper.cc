@@ -37,6 +37,10 @@ void add_work(const KeeperInput& input, std::vector<Op>* ops) {
   ops->push_back(dir("/work/tree"));
   if (input.form == TreeForm::overlay) ops->push_back(from(OpCode::work_tree, input.tree, "/work/tree", 0));
   if (input.form == TreeForm::read_only) ops->push_back(from(OpCode::overlay, input.tree, "/work/tree", 0));
+  if (input.form == TreeForm::emptying) {
+    ops->push_back(from(OpCode::bind, input.tree, "/work/tree", 0));
+    return;
+  }
   if (input.form == TreeForm::making) ops->push_back(from(OpCode::bind, input.tree, "/work/tree", 0));
   // Where boxes mount the metadata. A cached tree has it.
   ops->push_back(dir("/work/tree/.git"));

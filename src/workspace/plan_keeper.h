@@ -24,6 +24,7 @@ enum class TreeForm {
   overlay,    // a cached tree, with a layer above it for what is written
   read_only,  // a cached tree
   making,     // a folder of the vault that a box fills, to become a cached tree
+  emptying,   // a slot, which a box empties
 };
 const char* tree_form_name(TreeForm form);  // as result.storage.tree has it
 

@@ -28,6 +28,9 @@ struct TreeBounds {
 contract::Profile make_tree_profile(const contract::CloneIdentity& clone, const TreeBounds& bounds,
                                     int index_fd);
 
+// Empties the work tree, which is then a slot as the attempt before has left it.
+contract::Profile empty_profile();
+
 // The box prints the tree that the checkout's index has; it must be the head's.
 Status check_prepared(std::string_view output, const contract::CloneIdentity& clone);
 

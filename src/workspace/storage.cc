@@ -58,9 +58,11 @@ Result<KeeperInput> gather(const StorageOptions& options, HostSide* host) {
   input.form = options.form;
   input.linger = options.linger;
   TRY(input.objects, host->folder(options.objects_dir, true));
-  TRY(input.tree, host->folder(options.tree_dir, options.form != TreeForm::making));
+  const bool written = options.form == TreeForm::making || options.form == TreeForm::emptying;
+  TRY(input.tree, host->folder(options.tree_dir, !written));
+  TRY(input.disk, host->folder(options.disk_dir, false));
   if (options.disk_fd >= 0) input.disk.fd = host->borrow(options.disk_fd);
-  if (options.held_fd >= 0) host->borrow(options.held_fd);
+  for (const int held : options.held_fds) host->borrow(held);
   if (!options.index_path.empty()) {
     TRY(UniqueFd index, open_file(options.index_path, O_RDONLY | O_NOFOLLOW));
     struct stat info {};

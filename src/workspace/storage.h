@@ -35,8 +35,11 @@ struct StorageOptions {
   TreeForm form = TreeForm::checkout;
   std::string tree_dir = {};
   std::string index_path = {};  // of the tree's index; empty: none yet
-  int disk_fd = -1;             // borrowed: a mount (host_mount.h) for the work; -1: memory
-  int held_fd = -1;             // borrowed: a lock that the keeper holds as long as it lives
+  // What holds the work: a mount (host_mount.h; borrowed), or a folder that is a disk of its own; neither:
+  // memory.
+  int disk_fd = -1;
+  std::string disk_dir = {};
+  std::vector<int> held_fds = {};  // borrowed: locks that the keeper holds as long as it lives
 };
 
 // Owns the keeper: the storage is given back when this is destroyed.

@@ -156,5 +156,69 @@ TEST_P(WorkTree, IsRefusedWhenTheHostHasNoRoomForIt) {
 
 COFFERDAM_FOR_BOTH_USERS(WorkTree);
 
+// Slots are made by root and used by somebody who is not: in a mount namespace of the test's own, so that the
+// host sees none of their mounts.
+TEST(Slots, AreExclusiveBoundedAndEmptied) {
+  if (!running_as_root()) return skip_or_fail("root", "slots are made by root");
+  auto made = World::create(User::rootless);
+  ASSERT_TRUE(made) << made.error().line();
+  const World& world = *made;
+  world.commit({{"a.txt", "a\n"}, {"dir/b.txt", "b\n"}}, "first");
+  const std::string dir = world.root() + "/slots";
+  world.write(world.config(), "[workspace]\nstorage = \"slot\"\nslots_dir = \"" + dir +
+                                  "\"\n[limits]\nwork_bytes = 33554432\nwork_inodes = 1000\n");
+  // $1 programs, $2 folder of slots, $3 repository, $4 configuration, $5 home, $6 state
+  const std::string script = R"sh(
+setup() { "$1/cofferdam" host-setup --user 12345 --dir "$2" --slots 1 --bytes 33554432 --inodes 1000; }
+as_user() {
+  setpriv --reuid 12345 --regid 12345 --clear-groups env -i PATH=/usr/bin:/bin HOME="$home" \
+    COFFERDAM_STATE_DIR="$state" "$programs/cofferdam" run --json --config "$config" --repo "$repo" \
+    --agent command "$@"
+}
+programs=$1 slots=$2 repo=$3 config=$4 home=$5 state=$6
+setup "$1" "$2"
+setup "$1" "$2"
+as_user --attempt-id first -- /bin/sh -c 'mkdir -p deep/er && echo x > deep/er/x && chmod 000 deep; rm -rf dir'
+as_user --attempt-id second -- /bin/sh -c 'ls -A; echo y > y'
+exec 9< "$2/12345/1.lock"
+flock -x 9
+as_user --attempt-id third -- /bin/sh -c true
+flock -u 9
+as_user --attempt-id fourth -- /bin/sh -c 'head -c 40000000 /dev/zero > big'
+"$1/cofferdam" host-setup --user 12345 --dir "$2" --remove
+ls -A "$2"
+)sh";
+  SpawnOptions options;
+  options.program = "/usr/bin/unshare";
+  options.argv = {"unshare",    "--mount",    "--propagation",  "private", "/bin/sh",    "-c",
+                  script,       "sh",         world.programs(), dir,       world.repo(), world.config(),
+                  world.home(), world.state()};
+  options.env = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
+  auto done = run_capture(options, "", CaptureLimits{});
+  ASSERT_TRUE(done) << done.error().line();
+  std::vector<contract::ResultRecord> results;
+  std::vector<std::string> other;
+  for (const std::string& line : split(trim(done->out), '\n')) {
+    if (auto result = contract::decode_result(line)) {
+      results.push_back(*result);
+    } else {
+      other.push_back(line);
+    }
+  }
+  EXPECT_EQ(other, (std::vector<std::string>{"1 slots made, 1 of 33554432 bytes and 1000 inodes ready",
+                                             "0 slots made, 1 of 33554432 bytes and 1000 inodes ready",
+                                             "1 slots removed"}))
+      << done->err;
+  ASSERT_EQ(results.size(), 4U) << done->out << done->err;
+  EXPECT_EQ(results[0].storage->kind, "slot");
+  EXPECT_EQ(results[0].storage->tree, "overlay");
+  EXPECT_EQ(results[0].outcome, contract::Outcome::completed) << done->err;
+  EXPECT_EQ(results[1].outcome, contract::Outcome::completed) << done->err;
+  EXPECT_EQ(results[1].change.file_count, 1U) << "what the first had left is gone";
+  EXPECT_EQ(results[2].outcome, contract::Outcome::refused) << "no capacity, never shared";
+  EXPECT_NE(results[2].cause.detail.find("no capacity"), std::string::npos) << results[2].cause.detail;
+  EXPECT_EQ(results[3].cause.control, "work-bytes") << "bounded, and free again";
+}
+
 }  // namespace
 }  // namespace cofferdam::test

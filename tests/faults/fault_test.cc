@@ -282,7 +282,7 @@ TEST_P(RecoveryFault, WithoutItsKeeperTheWorkIsLostAndSaysSo) {
   EXPECT_NE(result.publication.reason.find("its keeper has ended"), std::string::npos)
       << result.publication.reason;
   ASSERT_TRUE(result.storage.has_value()) << "and it was said beforehand what the storage survives";
-  EXPECT_EQ(result.storage->kind, "tmpfs");
+  EXPECT_EQ(result.storage->kind, GetParam() == User::root ? "image" : "tmpfs");
 }
 
 TEST_P(RecoveryFault, TheStorageIsKeptNoLongerThanConfigured) {

@@ -1,0 +1,36 @@
+#include "attempt/host_setup.h"
+
+#include <unistd.h>
+
+#include "workspace/image.h"
+#include "workspace/slots.h"
+
+namespace cofferdam::attempt {
+namespace {
+
+Status need_root() {
+  if (::geteuid() == 0) return {};
+  return make_error(Code::denied, "host-setup mounts disks, which only root may",
+                    "sudo cofferdam host-setup ...");
+}
+
+}  // namespace
+
+Result<unsigned> set_up_host(const HostSetup& setup) {
+  TRY_VOID(need_root());
+  if (!workspace::can_make_images()) {
+    return make_error(Code::unsupported_host, "this host has no loop devices or no mke2fs",
+                      "install e2fsprogs and load the kernel's loop module");
+  }
+  if (setup.bytes < workspace::kLeastImageBytes || setup.inodes < workspace::kLeastImageInodes) {
+    return make_error(Code::usage, "a slot needs at least 2 MiB and 64 inodes", "raise --bytes and --inodes");
+  }
+  return workspace::set_up_slots({setup.slots_dir, setup.owner, setup.slots, setup.bytes, setup.inodes});
+}
+
+Result<unsigned> remove_host_setup(const std::string& slots_dir, uid_t user) {
+  TRY_VOID(need_root());
+  return workspace::remove_slots(slots_dir, user);
+}
+
+}  // namespace cofferdam::attempt
