@@ -93,7 +93,9 @@ void tmpfs(const Op& op, const std::string& target) {
 }
 
 // overlayfs resolves its layers relative to the working directory and shows them as they were given, so the
-// mount table of the box reads "lowerdir=lower:none" and no host path. Two layers are the least it takes.
+// mount table of the box reads "lowerdir=lower:none" and no host path. Two layers are the least it takes. The
+// second has a file system of its own: a folder that had to be removed again could not be listed any more,
+// and with it the whole root of the overlay (ENOENT from its readdir).
 void overlay(const Op& op, const std::string& target) {
   std::string stage = target + ".layers";
   check(make_folder(stage, 0700), "mkdir for an overlay");
@@ -101,6 +103,9 @@ void overlay(const Op& op, const std::string& target) {
   Op source = op;
   source.n1 = 1;
   bind(source, stage + "/lower");
+  check(::mount("tmpfs", (stage + "/none").c_str(), "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV,
+                "size=4k,nr_inodes=1,mode=0555") == 0,
+        "mount an empty layer");
   check(make_folder(target, 0755), "mkdir for an overlay");
   int here = ::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
   check(here >= 0 && ::chdir(stage.c_str()) == 0, "chdir for an overlay");
@@ -109,7 +114,9 @@ void overlay(const Op& op, const std::string& target) {
         "mount an overlay");
   check(::fchdir(here) == 0, "chdir");
   ::close(here);
-  check(::umount2((stage + "/lower").c_str(), MNT_DETACH) == 0, "umount an overlay layer");
+  check(::umount2((stage + "/lower").c_str(), MNT_DETACH) == 0 &&
+            ::umount2((stage + "/none").c_str(), MNT_DETACH) == 0,
+        "umount an overlay layer");
   check(::rmdir((stage + "/lower").c_str()) == 0 && ::rmdir((stage + "/none").c_str()) == 0 &&
             ::rmdir(stage.c_str()) == 0,
         "remove an overlay stage");

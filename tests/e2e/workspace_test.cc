@@ -67,11 +67,12 @@ TEST_P(WorkTree, ReadOnlyPhaseGetsTheTreeItself) {
   RunOutcome outcome = world().cofferdam({"review", "--json", "--agent", "command", "--", "/bin/sh", "-c",
                                           "git diff-files --name-only; git status --porcelain; if echo x 2> "
                                           "/dev/null > new; then echo written; fi; "
-                                          "cat src/a.txt"});
+                                          "cat src/a.txt; ls -A; ls .git/objects"});
   ASSERT_TRUE(outcome.result.has_value()) << outcome.err;
   EXPECT_EQ(outcome.result->outcome, contract::Outcome::completed) << outcome.out;
   EXPECT_EQ(outcome.result->storage->tree, "read-only");
-  EXPECT_EQ(printed(outcome), world().git({"show", "HEAD:src/a.txt"}) + "\n");
+  EXPECT_EQ(printed(outcome), world().git({"show", "HEAD:src/a.txt"}) + "\n.git\n" +
+                                  world().git({"ls-tree", "--name-only", "HEAD"}) + "\ninfo\npack\n");
 }
 
 TEST_P(WorkTree, BoxSeesNoPathOfTheHost) {

@@ -209,6 +209,30 @@ TEST_P(RecoveryFault, WorkOfARunningAgentIsKept) {  // B13, F12
   expect_settled_for_good("victim");
 }
 
+// Killed at the checkpoint's own steps, and right behind it: what was committed stays, and comes first.
+TEST_P(RecoveryFault, ACheckpointIsPartOfWhatIsRecovered) {
+  for (const char* point : {"before-checkpointed", "after-checkpointed", "pack-adopted"}) {
+    SCOPED_TRACE(point);
+    const std::string id = std::string("victim-") + point;
+    arm(point);
+    Running running(world(), command(id, "echo made > made.txt; echo ready; sleep 600"));
+    Running::wait_for(world().state() + "/attempts/" + id + "/stdout", "ready");
+    EXPECT_NE(world().cofferdam({"checkpoint", id}).status.code, 0) << "nobody answers any more";
+    ASSERT_TRUE(running.child().wait(std::chrono::seconds(90)));
+    disarm();
+    EXPECT_EQ(world().cofferdam({"recover"}).status.code, 0);
+    const contract::ResultRecord result = expect_closed(id);
+    EXPECT_EQ(result.outcome, Outcome::lost);
+    ASSERT_TRUE(result.change.commit.has_value()) << result.publication.reason;
+    const bool recorded = std::string(point) == "after-checkpointed";
+    ASSERT_EQ(result.change.commits.size(), 1U);
+    EXPECT_EQ(result.change.commits[0].by, recorded ? "command" : "end");
+    EXPECT_NE(diff(id).find("+made"), std::string::npos);
+    expect_settled_for_good(id);
+    EXPECT_EQ(::unlink((notes_ + "/fired").c_str()), 0) << "it was killed elsewhere";
+  }
+}
+
 TEST_P(RecoveryFault, AFollowedLogEndsWhenTheSupervisorIsKilled) {
   Running running(world(), command("victim", "echo made > made.txt; echo ready; sleep 600"));
   Running::wait_for(world().state() + "/attempts/victim/stdout", "ready");
