@@ -26,8 +26,7 @@ bool has_upper_layer(const BringHomeInput& in) {
 }
 
 WorkSource work_of(const BringHomeInput& in) {
-  return {in.host,    in.invocation,  in.cloned,           in.boxes,
-          in.storage, in.attempt_dir, has_upper_layer(in), in.interrupt};
+  return {in.host, in.invocation, in.cloned, in.boxes, in.storage, in.attempt_dir, has_upper_layer(in)};
 }
 
 // What is refused is in the commit and in our store, and does not get out of there by itself.
@@ -47,7 +46,7 @@ void judge(const BringHomeInput& in, const handoff::Collected& collected) {
 
 // Takes the change into the store, and into the account.
 Result<handoff::AttemptStore> collect(const BringHomeInput& in, const std::string& tree) {
-  TRY(CollectedWork work, collect_work(work_of(in), tree));
+  TRY(CollectedWork work, collect_work(work_of(in), tree, in.interrupt));
   contract::ChangeFacts& change = in.account.result().change;
   change.file_count = work.collected.changes.size();
   for (const handoff::Change& one : work.collected.changes) {
@@ -159,11 +158,12 @@ void prove_unchanged(const BringHomeInput& in, const handoff::Snapshot& snapshot
 // True when there is a commit to be published.
 Result<bool> make_commit(const BringHomeInput& in) {
   contract::ResultRecord& result = in.account.result();
-  auto taken = take_snapshot(work_of(in));
+  auto taken = take_snapshot(work_of(in), in.interrupt);
   if (!taken) {
     Error error = std::move(taken).error();
     const bool refused = error.code == Code::denied || error.code == Code::exhausted;
-    if (refused && !contract::is_read_only(in.invocation->phase)) error.what += keep_files(work_of(in));
+    if (refused && !contract::is_read_only(in.invocation->phase))
+      error.what += keep_files(work_of(in), in.interrupt);
     return error;
   }
   handoff::Snapshot snapshot = *std::move(taken);
@@ -192,7 +192,8 @@ Result<bool> make_commit(const BringHomeInput& in) {
       as_before ? handoff::AttemptStore::open(store_path(in.attempt_dir)) : collect(in, snapshot.tree);
   if (!collected) {
     Error error = std::move(collected).error();
-    if (error.code == Code::denied || error.code == Code::exhausted) error.what += keep_files(work_of(in));
+    if (error.code == Code::denied || error.code == Code::exhausted)
+      error.what += keep_files(work_of(in), in.interrupt);
     return error;
   }
   const handoff::AttemptStore store = *std::move(collected);

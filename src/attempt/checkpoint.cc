@@ -30,9 +30,10 @@ void answer(const UniqueFd& peer, const contract::Json& what) {
   (void)ignored;
 }
 
-Result<handoff::Snapshot> snapshot_of_moving_tree(const WorkSource& from) {
+Result<handoff::Snapshot> snapshot_of_moving_tree(const WorkSource& from,
+                                                  const sandbox::Interrupt& interrupt) {
   for (int tries = 1;; ++tries) {
-    auto taken = take_snapshot(from);
+    auto taken = take_snapshot(from, interrupt);
     const bool moving = !taken && taken.error().code == Code::internal;
     if (!moving || tries == kTries) return taken;
   }
@@ -40,7 +41,7 @@ Result<handoff::Snapshot> snapshot_of_moving_tree(const WorkSource& from) {
 
 }  // namespace
 
-Result<CheckpointWorker> CheckpointWorker::start(const CheckpointSource& source, CheckpointOrder order) {
+Result<CheckpointWorker> CheckpointWorker::start(const WorkSource& source, CheckpointOrder order) {
   CheckpointWorker worker;
   TRY(Pipe stop, make_pipe());
   TRY(Pipe done, make_pipe());
@@ -80,10 +81,8 @@ CheckpointWorker::Outcome CheckpointWorker::work(const State& state) {
         entries->push_back({state.stop.get(), POLLIN, 0});
       },
       [](const std::vector<pollfd>& entries) { return entries.back().revents != 0; }};
-  const CheckpointSource& source = state.source;
-  const WorkSource from{source.host,    source.invocation,  source.cloned,  source.boxes,
-                        source.storage, source.attempt_dir, source.overlay, interrupt};
-  TRY(const handoff::Snapshot snapshot, snapshot_of_moving_tree(from));
+  const WorkSource& source = state.source;
+  TRY(const handoff::Snapshot snapshot, snapshot_of_moving_tree(source, interrupt));
   if (snapshot.tree == order.parent_tree) return std::optional<contract::ChangeCommit>();
   // A tree that is the base again has no pack to be verified; nothing of it is new.
   std::optional<handoff::AttemptStore> store;
@@ -91,7 +90,7 @@ CheckpointWorker::Outcome CheckpointWorker::work(const State& state) {
     TRY(handoff::AttemptStore opened, handoff::AttemptStore::open(store_path(source.attempt_dir)));
     store.emplace(std::move(opened));
   } else {
-    TRY(CollectedWork work, collect_work(from, snapshot.tree));
+    TRY(CollectedWork work, collect_work(source, snapshot.tree, interrupt));
     // What is refused at the end must not get out in the history of what is not.
     const handoff::Verdict verdict = handoff::judge(snapshot.findings, snapshot.more_findings, work.collected,
                                                     source.host.config.findings);
@@ -106,12 +105,12 @@ CheckpointWorker::Outcome CheckpointWorker::work(const State& state) {
   made.tree = snapshot.tree;
   made.at = now();
   made.by = order.by;
-  TRY(made.commit, commit_work(from, *store, snapshot.tree, order.parent,
+  TRY(made.commit, commit_work(source, *store, snapshot.tree, order.parent,
                                handoff::commit_message(about, source.invocation->attempt_id)));
   return std::optional<contract::ChangeCommit>(std::move(made));
 }
 
-Checkpoints::Checkpoints(Account& account, CheckpointSource source, std::chrono::milliseconds every)
+Checkpoints::Checkpoints(Account& account, WorkSource source, std::chrono::milliseconds every)
     : account_(account), source_(std::move(source)), every_(every) {}
 
 void Checkpoints::ask(const std::string& by, const std::string& reason, UniqueFd peer) {

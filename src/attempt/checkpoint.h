@@ -25,22 +25,11 @@ struct CheckpointOrder {
   std::uint64_t number = 1;
 };
 
-// What they all work on; outlives every worker.
-struct CheckpointSource {
-  const Host& host;
-  const contract::Invocation& invocation;
-  const clone::Cloned& cloned;
-  const sandbox::BoxHost& boxes;
-  contract::StorageRef storage;
-  std::string attempt_dir;
-  bool overlay = false;
-};
-
 class CheckpointWorker {
  public:
   using Outcome = Result<std::optional<contract::ChangeCommit>>;  // none: nothing is new since the last one
 
-  static Result<CheckpointWorker> start(const CheckpointSource& source, CheckpointOrder order);
+  static Result<CheckpointWorker> start(const WorkSource& source, CheckpointOrder order);
   CheckpointWorker(CheckpointWorker&&) noexcept = default;
   CheckpointWorker& operator=(CheckpointWorker&&) = delete;
   ~CheckpointWorker();  // stop(), and waits
@@ -54,7 +43,7 @@ class CheckpointWorker {
  private:
   // Of the thread; ours again once it has ended.
   struct State {
-    CheckpointSource source;
+    WorkSource source;
     CheckpointOrder order;
     UniqueFd stop;
     UniqueFd done;
@@ -74,7 +63,7 @@ class Checkpoints {
  public:
   using Clock = std::chrono::steady_clock;
   // `every`: how long between those that are for a recovery only; 0: none of them.
-  Checkpoints(Account& account, CheckpointSource source, std::chrono::milliseconds every);
+  Checkpoints(Account& account, WorkSource source, std::chrono::milliseconds every);
 
   // `peer`, if valid, gets one line: {"ok":true,"commit":...,"tree":...}, null both when nothing is new, or
   // {"ok":false,"error":...}.
@@ -96,7 +85,7 @@ class Checkpoints {
   void finish();
 
   Account& account_;
-  CheckpointSource source_;
+  WorkSource source_;
   std::chrono::milliseconds every_;
   Clock::time_point due_ = Clock::time_point::max();
   std::deque<Asked> waiting_;  // the first one is under way when there is a worker

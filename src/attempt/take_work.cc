@@ -39,21 +39,22 @@ std::string store_path(const std::string& attempt_dir) {
   return attempt_dir + "/store.git";
 }
 
-Result<handoff::Snapshot> take_snapshot(const WorkSource& from) {
+Result<handoff::Snapshot> take_snapshot(const WorkSource& from, const sandbox::Interrupt& interrupt) {
   handoff::SnapshotInput wanted;
   wanted.base_tree = from.cloned.identity.tree;
   wanted.overlay = from.overlay;
   wanted.work_bytes = from.invocation->limits.work_bytes;
   wanted.work_inodes = from.invocation->limits.work_inodes;
   TRY(sandbox::BoxOutput output, sandbox::run_box(from.boxes, from.storage, handoff::snapshot_profile(wanted),
-                                                  handoff::kMaxSnapshotRecord, from.interrupt));
+                                                  handoff::kMaxSnapshotRecord, interrupt));
   auto snapshot = handoff::decode_snapshot(output.out);
   if (!snapshot && snapshot.error().code == Code::protocol && !output.status.success())
     return box_failed("snapshot", output);
   return snapshot;
 }
 
-Result<CollectedWork> collect_work(const WorkSource& from, const std::string& tree) {
+Result<CollectedWork> collect_work(const WorkSource& from, const std::string& tree,
+                                   const sandbox::Interrupt& interrupt) {
   TRY(handoff::AttemptStore store, open_store(from));
   failpoint("store-made");
   TRY(handoff::Incoming incoming, store.open_incoming());
@@ -65,7 +66,7 @@ Result<CollectedWork> collect_work(const WorkSource& from, const std::string& tr
   wanted.pack_fd = incoming.pack.get();
   wanted.index_fd = incoming.index.get();
   TRY(sandbox::BoxOutput output, sandbox::run_box(from.boxes, from.storage, handoff::collect_profile(wanted),
-                                                  handoff::kMaxCollectRecord, from.interrupt));
+                                                  handoff::kMaxCollectRecord, interrupt));
   auto collected = handoff::decode_collect(output.out);
   if (!collected && collected.error().code == Code::protocol && !output.status.success())
     return box_failed("collect", output);
@@ -92,7 +93,7 @@ Result<std::string> commit_work(const WorkSource& from, const handoff::AttemptSt
   return store.commit(wanted);
 }
 
-std::string keep_files(const WorkSource& from) {
+std::string keep_files(const WorkSource& from, const sandbox::Interrupt& interrupt) {
   const auto failed = [](const Error& error) { return "; its files could not be kept: " + error.line(); };
   const std::string path = from.attempt_dir + "/refused.tar";
   ::unlink(path.c_str());  // half of one, of a handoff that was broken off
@@ -103,8 +104,7 @@ std::string keep_files(const WorkSource& from) {
   wanted.work_bytes = from.invocation->limits.work_bytes;
   wanted.work_inodes = from.invocation->limits.work_inodes;
   wanted.archive_fd = file->get();
-  auto output =
-      sandbox::run_box(from.boxes, from.storage, handoff::keep_profile(wanted), 4096, from.interrupt);
+  auto output = sandbox::run_box(from.boxes, from.storage, handoff::keep_profile(wanted), 4096, interrupt);
   if (!output) return failed(output.error());
   if (!output->status.success()) return failed(box_failed("keep", *output));
   return "; its files are kept in " + path;

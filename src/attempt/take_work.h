@@ -18,6 +18,7 @@
 
 namespace cofferdam::attempt {
 
+// What is worked on; all that is borrowed outlives it.
 struct WorkSource {
   const Host& host;
   const contract::Invocation& invocation;
@@ -26,13 +27,12 @@ struct WorkSource {
   contract::StorageRef storage;
   std::string attempt_dir;
   bool overlay = false;  // the storage has an upper layer
-  const sandbox::Interrupt& interrupt;
 };
 
 // "<attempt_dir>/store.git"
 std::string store_path(const std::string& attempt_dir);
 
-Result<handoff::Snapshot> take_snapshot(const WorkSource& from);
+Result<handoff::Snapshot> take_snapshot(const WorkSource& from, const sandbox::Interrupt& interrupt);
 
 struct CollectedWork {
   handoff::AttemptStore store;
@@ -40,7 +40,8 @@ struct CollectedWork {
 };
 // Verifies the pack in a box of its own and takes it into the attempt's store, which is made if there is
 // none.
-Result<CollectedWork> collect_work(const WorkSource& from, const std::string& tree);
+Result<CollectedWork> collect_work(const WorkSource& from, const std::string& tree,
+                                   const sandbox::Interrupt& interrupt);
 
 // The commit's id. `parent` and `tree` have to be in the store.
 Result<std::string> commit_work(const WorkSource& from, const handoff::AttemptStore& store,
@@ -49,6 +50,6 @@ Result<std::string> commit_work(const WorkSource& from, const handoff::AttemptSt
 
 // Of a work tree that cannot become a commit nothing is lost: its files go into an archive, unread by
 // anybody. A part of a sentence that says where it is, or why there is none.
-std::string keep_files(const WorkSource& from);
+std::string keep_files(const WorkSource& from, const sandbox::Interrupt& interrupt);
 
 }  // namespace cofferdam::attempt
