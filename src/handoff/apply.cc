@@ -322,11 +322,12 @@ Result<ApplyPlan> plan_apply(const AttemptStore& store, const ApplyInput& input,
 
 Status deliver(const ApplyInput& input, ApplyPlan* plan) {
   const Target to{input.git_dir, input.run_as};
-  std::string revisions = input.commit + "\n^" + input.base_head + "\n";
+  const std::string from = plan->scratch->path() + "/git";
+  TRY(std::string revisions, revisions_for(from, input.commit, input.base_head, to));
   if (plan->kind == ApplyKind::merge) {
     revisions.append(plan->tree).append("\n^").append(plan->head_tree).append("\n");
   }
-  TRY_VOID(send_objects(plan->scratch->path() + "/git", revisions, to));
+  TRY_VOID(send_objects(from, revisions, to));
   if (plan->kind != ApplyKind::merge) return {};
   CommitText commit;
   commit.tree = plan->tree;

@@ -22,12 +22,13 @@ max_depth=$1 max_memory_kib=$2 max_cpu=$3
 export LC_ALL=C
 ulimit -v "$max_memory_kib"
 ulimit -t "$max_cpu"
-quarantine=$(mktemp -d "$scratch/collect.XXXXXX")
+quarantine=$scratch/collect
 export TMPDIR="$quarantine"
 export GIT_DIR="$metadata" GIT_OBJECT_DIRECTORY="$quarantine/objects"
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$metadata/objects"
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_NO_LAZY_FETCH=1
 export GIT_NO_REPLACE_OBJECTS=1 GIT_TERMINAL_PROMPT=0 GIT_ALLOW_PROTOCOL=none
+if [ -e "$quarantine" ]; then rm -rf "$quarantine"; fi
 mkdir -p "$quarantine/objects/pack"
 
 g() {
@@ -67,18 +68,22 @@ if [ "$fields" -gt $((2 * max_paths)) ] || [ "$(wc -c < "$quarantine/changes")" 
   refuse paths ''
 fi
 if [ -e "$quarantine/failed" ]; then refuse listing ''; fi
-deepest=$(tr -cd '/\0' < "$quarantine/changes" | tr '\0' '\n' | wc -L)
-if [ "$deepest" -gt "$max_depth" ]; then refuse depth ''; fi
+shallow=0
+grep -qzE "(/[^/]*){$((max_depth + 1))}" "$quarantine/changes" || shallow=$?
+if [ "$shallow" -ne 1 ]; then refuse depth ''; fi
 
 # Where changed symbolic links lead. A path can look like the head of a change: then one object too many is asked for.
-sed -z -n 's/^:[0-9]* 120000 [0-9a-f]* \([0-9a-f]\{40,64\}\) [A-Z]$/\1/p' "$quarantine/changes" |
-  tr '\0' '\n' | sort -u > "$quarantine/link-ids"
-g cat-file --batch-check < "$quarantine/link-ids" > "$quarantine/link-sizes"
-while read -r id type size; do
-  if [ "$type" = blob ] && [ "$size" -le 4096 ]; then printf '%s\n' "$id"; fi
-done < "$quarantine/link-sizes" > "$quarantine/short"
-g cat-file --batch < "$quarantine/short" > "$quarantine/targets"
-head -c 4194304 "$quarantine/targets" > "$quarantine/links"
+sed -z -n 's/^:[0-9]* 120000 [0-9a-f]* \([0-9a-f]\{40,64\}\) [A-Z]$/\1/p' "$quarantine/changes" \
+  > "$quarantine/links"
+if [ -s "$quarantine/links" ]; then
+  tr '\0' '\n' < "$quarantine/links" | sort -u > "$quarantine/link-ids"
+  g cat-file --batch-check < "$quarantine/link-ids" > "$quarantine/link-sizes"
+  while read -r id type size; do
+    if [ "$type" = blob ] && [ "$size" -le 4096 ]; then printf '%s\n' "$id"; fi
+  done < "$quarantine/link-sizes" > "$quarantine/short"
+  g cat-file --batch < "$quarantine/short" > "$quarantine/targets"
+  head -c 4194304 "$quarantine/targets" > "$quarantine/links"
+fi
 
 cat "$pack" >&3
 cat "$index" >&4
@@ -88,7 +93,6 @@ cat "$quarantine/changes"
 printf '%s\0' links "$(wc -c < "$quarantine/links")"
 cat "$quarantine/links"
 printf '%s\0' end
-rm -rf "$quarantine"
 )sh";
 
 bool is_plain_path(std::string_view path) {

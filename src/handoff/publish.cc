@@ -81,8 +81,9 @@ Result<std::string> publish_ref(const AttemptStore& store, const PublishInput& i
   TRY_VOID(check_place(input));
   TRY(const bool free, check_free(input));
   if (!free) return input.ref;
-  TRY_VOID(send_objects(store.path(), input.commit + "\n^" + input.base_head + "\n",
-                        {input.git_dir, input.run_as}));
+  const Target to{input.git_dir, input.run_as};
+  TRY(const std::string revisions, revisions_for(store.path(), input.commit, input.base_head, to));
+  TRY_VOID(send_objects(store.path(), revisions, to));
   failpoint("objects-sent");
   // Compare-and-swap against "there is none": whoever came first keeps the name.
   const std::string none(input.commit.size(), '0');

@@ -21,7 +21,7 @@ struct PublishInput {
   std::string git_dir;
   std::optional<UserIds> run_as = {};  // clone::Source::run_as
   std::string commit;                  // the last one of a chain on top of base_head; all of it is sent
-  std::string base_head;               // a commit that the repository has
+  std::string base_head;               // the repository has it, or the store the whole history behind it
   std::string ref;                     // branch_ref()
 };
 

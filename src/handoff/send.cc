@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
+#include <vector>
 
 #include "base/failpoint.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "git/git.h"
 
@@ -77,6 +80,42 @@ Status run_there(const Target& to, const char* script, const std::string& quaran
   return make_error(Code::io, git::first_line(done.err));
 }
 
+git::GitCall call_on(const std::string& git_dir, const std::optional<UserIds>& run_as,
+                     std::vector<std::string> args) {
+  git::GitCall call;
+  call.git_dir = git_dir;
+  call.args = std::move(args);
+  call.run_as = run_as;
+  return call;
+}
+
+// Of these ids, one a line, those that are commits there.
+Result<std::vector<std::string>> commits_among(const std::string& git_dir, const std::string& ids,
+                                               const std::optional<UserIds>& run_as) {
+  git::GitCall look =
+      call_on(git_dir, run_as, {"cat-file", "--batch-check=%(objecttype) %(objectname)", "--buffer"});
+  look.input = ids;
+  TRY(const std::string out, git::run_git(look));
+  std::vector<std::string> commits;
+  for (const std::string& line : split(out, '\n')) {
+    if (starts_with(line, "commit ")) commits.push_back(line.substr(line.find(' ') + 1));
+  }
+  return commits;
+}
+
+Result<bool> has_commit(const std::string& git_dir, const std::string& id,
+                        const std::optional<UserIds>& run_as) {
+  TRY(const std::vector<std::string> found, commits_among(git_dir, id + "\n", run_as));
+  return !found.empty();
+}
+
+// Heads of the target that `from_dir` has too: what is behind them need not be sent.
+Result<std::vector<std::string>> common_commits(const std::string& from_dir, const Target& to) {
+  TRY(const std::string heads,
+      git::run_git(call_on(to.git_dir, to.run_as, {"for-each-ref", "--format=%(objectname)"})));
+  return commits_among(from_dir, heads, {});
+}
+
 }  // namespace
 
 Status must_not_be_link(const std::string& path) {
@@ -95,6 +134,25 @@ Status check_target(const Target& to) {
     TRY_VOID(must_be_folder(to.git_dir + folder, owner));
   }
   return must_not_be_link(to.git_dir + "/objects/pack");
+}
+
+Result<std::string> revisions_for(const std::string& from_dir, const std::string& commit,
+                                  const std::string& base_head, const Target& to) {
+  TRY(const bool there, has_commit(to.git_dir, base_head, to.run_as));
+  if (there) return commit + "\n^" + base_head + "\n";
+  TRY(const bool kept, has_commit(from_dir, base_head, {}));
+  if (!kept || exists(from_dir + "/shallow")) {
+    return make_error(
+        Code::not_found,
+        fmt::format("{} no longer has {}, the commit that the work began from, and the attempt {}",
+                    to.git_dir, base_head,
+                    kept ? "was given it without the history behind it" : "does not have it either"),
+        "bring that commit back into the repository");
+  }
+  std::string revisions = commit + "\n";
+  TRY(const std::vector<std::string> common, common_commits(from_dir, to));
+  for (const std::string& id : common) revisions.append("^").append(id).append("\n");
+  return revisions;
 }
 
 Status send_objects(const std::string& from_dir, const std::string& revisions, const Target& to) {

@@ -89,7 +89,7 @@ class Product:
         return subprocess.run([self.program, *args], env=self.env, check=True, capture_output=True, text=True).stdout
 
     def attempt(self, script):
-        """Result, milliseconds of each step by its event, and what the script printed."""
+        """Result, milliseconds of each step by its event (of the handoff: since `settled`), and what the script printed."""
         out = self.run("run", "--json", "--repo", self.repo, "--agent", "command", "--", "/bin/sh", "-c", script)
         result = json.loads(out.strip().split("\n")[-1])
         at = {}
@@ -103,6 +103,9 @@ class Product:
             "workspace": (at["workspace-ready"] - at["cloned"]).total_seconds() * 1000,
             "box": (at["box-ready"] - at["workspace-ready"]).total_seconds() * 1000,
         }
+        for event in ("snapshot", "committed", "published"):
+            if event in at:
+                steps[event] = (at[event] - at["settled"]).total_seconds() * 1000
         return result, steps, printed.read_text(encoding="utf-8") if printed.exists() else ""
 
 

@@ -133,6 +133,64 @@ TEST_P(HandoffRules, WorkThatEndedOnAFullStorageIsStillCommitted) {
   }
 }
 
+// The repository's disk is full when the work comes home: of bytes, or of inodes. The work stays in the
+// store, nothing of ours in the repository, and once there is room the command that the reason names
+// publishes it.
+TEST_P(HandoffRules, WorkForAFullDiskIsPublishedOnceThereIsRoom) {
+  const std::string disk = world().home() + "/disk";
+  world().as_user({"/bin/mkdir", disk});
+  mutable_world().replace_files({"tmpfs=" + disk});
+  constexpr const char* kScript = R"(
+cd "$1"; id=$3
+git clone -q "$2" repo; cd repo
+git config user.name x; git config user.email x@example.org
+look() { find .git/objects .git/refs | sort; }
+look > ../../before
+if [ $id = bytes ]; then dd if=/dev/zero of=../filler bs=4096 2> /dev/null || true
+else mkdir ../filler; seq 2000 | (cd ../filler && xargs touch 2> /dev/null) || true; fi
+"$4" run --json --attempt-id $id --repo . --agent command -- /bin/sh -c 'head -c 300000 /dev/urandom > new' \
+  > ../../result || true
+look > ../../after
+"$4" recover > ../../still-full 2>&1 || true
+look > ../../later
+rm -r ../filler
+"$4" recover > ../../recovered
+git fsck --strict
+git cat-file -s cofferdam/$id:new > ../../size
+look | grep -c tmp_ > ../../left || true
+)";
+  for (const std::string id : {"bytes", "inodes"}) {
+    SCOPED_TRACE(id);
+    SpawnOptions options = world().cofferdam_options({});
+    const std::string program = options.argv.back();
+    options.argv.pop_back();
+    for (const std::string& word : {std::string("/bin/sh"), std::string("-euc"), std::string(kScript),
+                                    std::string("sh"), disk, world().repo(), id, program}) {
+      options.argv.push_back(word);
+    }
+    auto done = run_capture(options, "", {});
+    ASSERT_TRUE(done) << done.error().line();
+    ASSERT_TRUE(done->status.success()) << done->out << done->err;
+    const auto text = [&](const char* name) {
+      return world().as_user({"/bin/cat", world().home() + "/" + name}).out;
+    };
+    auto result = contract::decode_result(trim(text("result")));
+    ASSERT_TRUE(result) << text("result") << done->err;
+    EXPECT_EQ(result->publication.state, "failed");
+    EXPECT_NE(result->publication.reason.find("No space left"), std::string::npos)
+        << result->publication.reason;
+    EXPECT_NE(result->publication.reason.find("cofferdam recover"), std::string::npos);
+    EXPECT_TRUE(result->change.commit.has_value());
+    EXPECT_EQ(text("after"), text("before")) << "nothing is left in the repository";
+    EXPECT_EQ(text("later"), text("before"));
+    EXPECT_EQ(text("still-full").find("published"), std::string::npos) << text("still-full");
+    EXPECT_NE(text("recovered").find("published refs/heads/cofferdam/" + id), std::string::npos)
+        << text("recovered");
+    EXPECT_EQ(text("size"), "300000\n");
+    EXPECT_EQ(text("left"), "0\n");
+  }
+}
+
 // N round trips, each on the branch of the one before.
 TEST_P(HandoffRules, RandomWorkComesBackExactlyRoundAfterRound) {
   const unsigned seed = user() == User::root ? 100 : 200;

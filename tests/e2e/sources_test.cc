@@ -169,27 +169,35 @@ TEST_P(Sources, AttemptsInParallelSeeNoObjectOfOneAnother) {
   }
 }
 
-// attacks.md A16, A17, A19: the attempt stands still while the host's git removes, packs and prunes.
+// attacks.md A16, A17, A19: the attempt stands still while the host's git removes, packs and prunes. Where
+// the base has gone too, the branch brings its history along, if the attempt was given all of it.
 TEST_P(Sources, HostMaintenanceDuringARunHarmsNeitherSide) {
   world().git({"checkout", "-q", "-b", "topic"});
+  world().commit({{"topic.txt", "below\n"}}, "below");
   world().commit({{"topic.txt", "topic\n"}}, "topic");
   world().git({"checkout", "-q", "main"});
-  for (const bool gone : {false, true}) {
-    SCOPED_TRACE(gone ? "the head is pruned" : "the head stays");
-    if (!gone) world().git({"branch", "other", "topic"});
-    const std::string id = gone ? "pruned" : "packed";
+  world().git({"tag", "kept", "topic"});
+  const std::string head = world().git({"rev-parse", "topic"});
+  const struct {
+    const char* id;
+    const char* history;
+    bool gone;
+  } cases[] = {{"packed", "full", false}, {"cut", "none", true}, {"pruned", "full", true}};
+  for (const auto& [name, history, gone] : cases) {
+    SCOPED_TRACE(name);
+    const std::string id = name;
     const std::string marker = "standstill-" + random_hex(8);
-    const std::string head = world().git({"rev-parse", gone ? "other" : "topic"});
-    Running run(world(), {"run", "--json", "--base", head, "--attempt-id", id, "--agent", "command", "--",
-                          "/bin/sh", "-c",
+    sh("git -C ../repo fetch -q $PWD/away topic:topic 2> /dev/null || git clone -q ../repo away -b topic");
+    Running run(world(), {"run", "--json", "--base", head, "--history", history, "--attempt-id", id,
+                          "--agent", "command", "--", "/bin/sh", "-c",
                           ": " + marker +
                               "; echo ready; kill -STOP $$; git fsck --full && git log -p | wc -l && "
                               "echo more >> topic.txt"});
     Running::wait_for(world().state() + "/attempts/" + id + "/stdout", "ready");
     const int shell = box_shell(marker);
     ASSERT_GT(shell, 0);
-    world().git({"branch", "-D", gone ? "other" : "topic"});
-    if (gone) world().git({"branch", "-D", "cofferdam/packed"});
+    world().git({"branch", "-D", "topic"});
+    if (gone) sh("git -C ../repo tag -d kept || true; git -C ../repo branch -D cofferdam/packed || true");
     world().git({"reflog", "expire", "--expire=now", "--all"});
     world().git({"gc", "-q", "--prune=now"});
     world().git({"repack", "-qad"});
@@ -201,11 +209,41 @@ TEST_P(Sources, HostMaintenanceDuringARunHarmsNeitherSide) {
     EXPECT_EQ(outcome.result->process.exit_code, 0) << outcome.err;
     EXPECT_NE(world().cofferdam({"diff", id}).out.find("+more"), std::string::npos);
     EXPECT_EQ(world().git({"fsck", "--no-dangling"}), "");
-    // Without its base no branch can be made; the work is kept, and nothing half is in the repository.
-    EXPECT_EQ(outcome.result->publication.state, gone ? "failed" : "published");
-    if (gone) continue;
-    EXPECT_EQ(world().git({"show", "cofferdam/packed:topic.txt"}), "topic\nmore");
+    const bool lands = id != "cut";
+    EXPECT_EQ(outcome.result->publication.state, lands ? "published" : "failed");
+    if (!lands) {
+      const std::string& reason = outcome.result->publication.reason;
+      EXPECT_NE(reason.find("no longer has " + head), std::string::npos) << reason;
+      EXPECT_NE(reason.find("cofferdam recover"), std::string::npos) << reason;
+      EXPECT_EQ(sh("ls -A ../repo/.git/objects | grep -c tmp_ || true"), "0");
+      sh("git -C ../repo fetch -q $PWD/away topic:topic");
+      EXPECT_NE(world().cofferdam({"recover"}).out.find("published refs/heads/cofferdam/cut"),
+                std::string::npos);
+      world().git({"branch", "-D", "cofferdam/cut"});
+      continue;
+    }
+    EXPECT_EQ(world().git({"show", "cofferdam/" + id + ":topic.txt"}), "topic\nmore");
+    EXPECT_EQ(world().git({"rev-list", "--count", "main..cofferdam/" + id}), "3") << "with its history";
+    EXPECT_EQ(world().git({"rev-parse", "cofferdam/" + id + "^"}), head);
   }
+}
+
+// The same for a change that is applied: the branch is behind the base that has gone.
+TEST_P(Sources, WorkOnAPrunedBaseCanBeApplied) {
+  world().git({"checkout", "-q", "-b", "topic"});
+  world().commit({{"topic.txt", "topic\n"}}, "topic");
+  RunOutcome outcome = run_script("echo more >> topic.txt; exit 1", {"--attempt-id", "work"});
+  ASSERT_TRUE(outcome.result->change.commit.has_value()) << outcome.err;
+  const std::string head = world().git({"rev-parse", "topic"});
+  world().git({"checkout", "-q", "main"});
+  world().git({"branch", "-D", "topic"});
+  world().git({"reflog", "expire", "--expire=now", "--all"});
+  world().git({"gc", "-q", "--prune=now"});
+  EXPECT_EQ(sh("git -C ../repo cat-file -e " + head + " || echo gone"), "gone") << "the control";
+  RunOutcome applied = world().cofferdam({"apply", "work"});
+  ASSERT_EQ(applied.status.code, 0) << applied.err << applied.out;
+  EXPECT_EQ(world().git({"rev-parse", "HEAD", "HEAD^"}), *outcome.result->change.commit + "\n" + head);
+  EXPECT_EQ(world().git({"fsck", "--strict"}), "");
 }
 
 // A repository that git cannot read to its end: one of its objects never comes.

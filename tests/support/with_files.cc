@@ -1,6 +1,7 @@
 // with-files UID|- FROM=TO... -- PROGRAM ARGS...: runs a program that sees some files of its host replaced,
-// in a mount namespace of its own. So a test has its own /etc/hosts without touching the machine's. Started
-// as root it becomes UID (and that gid, without groups) first; "-" stays as it is.
+// in a mount namespace of its own. So a test has its own /etc/hosts without touching the machine's.
+// "tmpfs=TO" is an empty file system of 4 MiB and 1000 inodes, for everybody to write to: a disk that a test
+// may fill. Started as root it becomes UID (and that gid, without groups) first; "-" stays as it is.
 #include <grp.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -38,6 +39,13 @@ void own_mounts() {
   put("/proc/self/gid_map", gid + " " + gid + " 1");
 }
 
+void mount_pair(const std::string& from, const std::string& to) {
+  const bool small = from == "tmpfs";
+  const char* options = small ? "size=4m,nr_inodes=1000,mode=0777" : nullptr;
+  must(::mount(from.c_str(), to.c_str(), small ? "tmpfs" : nullptr, small ? 0 : MS_BIND, options) == 0,
+       "mount");
+}
+
 void become(const std::string& user) {
   if (user == "-" || ::geteuid() != 0) return;
   const auto id = static_cast<unsigned>(std::strtoul(user.c_str(), nullptr, 10));
@@ -56,9 +64,7 @@ int main(int argc, char** argv) {
     const std::string pair = argv[next];
     const std::size_t equals = pair.find('=');
     must(equals != std::string::npos, "FROM=TO");
-    must(::mount(pair.substr(0, equals).c_str(), pair.substr(equals + 1).c_str(), nullptr, MS_BIND,
-                 nullptr) == 0,
-         "bind");
+    mount_pair(pair.substr(0, equals), pair.substr(equals + 1));
   }
   must(next + 1 < argc, "usage");
   become(argv[1]);
