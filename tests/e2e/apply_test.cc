@@ -397,6 +397,60 @@ TEST_P(Apply, ABrokenOffApplicationIsMendedByARecovery) {
   EXPECT_EQ(apply().status.code, 0);
 }
 
+// In a linked work tree and in a submodule HEAD, index and locks are elsewhere than the objects (attacks.md
+// A10). What is around it stays as it is.
+TEST_P(Apply, WorksInALinkedWorkTreeAndInASubmodule) {
+  const struct {
+    const char* id;
+    const char* make;
+    const char* place;
+    const char* around;
+  } cases[] = {
+      {"linked", "git worktree add -q -b topic ../home/linked", "/linked",
+       "git rev-parse HEAD; git status --porcelain"},
+      {"submodule",
+       "cd ../home; git init -q super; cd super; git -c protocol.file.allow=always submodule --quiet add "
+       "$PWD/../../repo sub; git -c user.name=x -c user.email=x@x commit -qm sub; git -C sub config "
+       "user.name x; "
+       "git -C sub config user.email x@x",
+       "/super/sub", "cd ../home/super; git rev-parse HEAD; git diff --cached"},
+  };
+  for (const auto& [id, make, name, around] : cases) {
+    SCOPED_TRACE(id);
+    sh(make);
+    const std::string place = world().home() + name;
+    const auto there = [&](const std::string& script) { return said("cd " + place + "; " + script); };
+    RunOutcome outcome = run_script("echo theirs >> src/a.txt; mkdir n; echo n > n/n; rm README.md",
+                                    {"--attempt-id", id, "--repo", place});
+    ASSERT_TRUE(outcome.result->change.commit.has_value()) << outcome.err;
+    const std::string before = said(around);
+    const std::string old = there("git rev-parse HEAD");
+
+    // Stopped by the lock of its own index, and not by another's.
+    there("touch $(git rev-parse --git-dir)/index.lock");
+    EXPECT_EQ(apply({"--repo", place}, id).status.code, 3);
+    EXPECT_EQ(there("rm $(git rev-parse --git-dir)/index.lock; git status --porcelain"), "");
+    RunOutcome applied = apply({"--repo", place}, id);
+    ASSERT_EQ(applied.status.code, 0) << applied.err << applied.out;
+    EXPECT_EQ(there("git rev-parse HEAD; git status --porcelain"), *outcome.result->change.commit);
+    EXPECT_EQ(there("cat src/a.txt n/n; test ! -e README.md"), "alpha\ntheirs\nn");
+    EXPECT_EQ(said(around), before);
+    EXPECT_EQ(
+        there(
+            "git fsck --strict 2>&1; ls -A $(git rev-parse --git-dir) | grep -c 'cofferdam\\|lock' || true"),
+        "0");
+    there("git reset -q --keep " + old + "; test -e README.md");
+
+    // Also a merge.
+    there("echo mine > m.txt; git add -A; git commit -qm mine");
+    applied = apply({"--repo", place}, id);
+    ASSERT_EQ(applied.status.code, 0) << applied.err << applied.out;
+    EXPECT_EQ(there("git rev-parse HEAD^2; git status --porcelain"), *outcome.result->change.commit);
+    EXPECT_EQ(there("cat m.txt n/n"), "mine\nn");
+    EXPECT_EQ(said(around), before);
+  }
+}
+
 // Root works as the owner of the repository: everything that is new is the owner's.
 TEST_P(Apply, RootWorksAsTheOwner) {
   const bool as_root = user() == User::root;  // the other one owns the repository itself
