@@ -19,6 +19,10 @@ using contract::Json;
 using contract::Outcome;
 
 constexpr std::size_t kMaxFilesListed = 10'000;
+constexpr const char* kSignLater =
+    "The change is kept unsigned in Cofferdam's store; once the key signs again, this signs and publishes "
+    "it: "
+    "cofferdam recover";
 
 bool has_upper_layer(const BringHomeInput& in) {
   const auto& storage = in.account.result().storage;
@@ -108,6 +112,13 @@ Result<std::string> publish_into(const BringHomeInput& in, const handoff::Attemp
     return make_error(Code::not_found, in.cloned.identity.repository + " cannot be opened",
                       handoff::kPublishLater);
   }
+  Status trusted = check_signature(in, store, commit_id);
+  if (!trusted) {
+    Error error = std::move(trusted).error();
+    if (!error.hint.empty()) error.hint += ". ";
+    error.hint += kSignLater;
+    return error;
+  }
   return handoff::publish(store, publication_of(*in.source, in.cloned.identity.head, ref, commit_id));
 }
 
@@ -120,12 +131,6 @@ void publish(const BringHomeInput& in, const handoff::AttemptStore& store, const
     result.publication = {"none", fmt::format("only completed work is published; this attempt is {}",
                                               contract::outcome_name(outcome))};
     return;
-  }
-  Status trusted = check_signature(in, store, commit_id);
-  if (!trusted) {
-    Error error = std::move(trusted).error();
-    error.hint = fmt::format("the work is kept, unsigned: cofferdam apply {}", in.invocation->attempt_id);
-    return publication_failed(in.account, error);
   }
   // Of a publication that was broken off the claim still stands, and with it the ref.
   const std::string place = in.claimed_ref.empty()

@@ -437,8 +437,12 @@ Result<std::string> publish_again(const Host& host, ledger::Ledger& ledger, cons
   const std::string place = row.has_value() ? row->ref : handoff::branch_ref(host.config.branch_prefix, id);
   TRY(const clone::Source source, clone::open_source(result.clone->repository));
   TRY(const handoff::AttemptStore store, handoff::AttemptStore::open(lock->folder() + "/store.git"));
-  const handoff::PublishInput wanted =
-      publication_of(source, result.clone->head, place, *result.change.commit);
+  // What was signed for an earlier try keeps its id: of some kinds of keys no two signatures are the same.
+  std::string commit = row.has_value() && is_object_id(row->commit) ? row->commit : *result.change.commit;
+  if (!host.config.sign_key.empty()) {
+    TRY(commit, store.sign(result.change.base, commit, host.config.sign_key));
+  }
+  const handoff::PublishInput wanted = publication_of(source, result.clone->head, place, commit);
   TRY(const ledger::ClaimAnswer claim,
       ledger.claim_publication({id, result.context, wanted.ref, wanted.commit}));
   if (!claim.claimed) return make_error(Code::conflict, claim.reason);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "attempt/host_storage.h"
 #include "cli/host.h"
 #include "contract/config.h"
 #include "contract/result.h"
@@ -39,6 +40,7 @@ CheckRow config_row(const Result<contract::Config>& loaded, const std::optional<
 // What a box is made with: without one of these there is none.
 std::vector<CheckRow> needed_rows(const contract::Config& config);
 // What an attempt finds here beyond its box.
-std::vector<CheckRow> attempt_rows(const Environment& environment, const contract::Config& config);
+std::vector<CheckRow> attempt_rows(const Environment& environment, const contract::Config& config,
+                                   const Result<attempt::HostStorage>& storage);
 
 }  // namespace cofferdam::cli

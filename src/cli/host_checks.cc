@@ -65,9 +65,10 @@ CheckRow user_namespace_row(const contract::Config& config) {
           " kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns"};
 }
 
-// The storage of an attempt is memory (tmpfs), bounded by the limits and taken as it is filled.
-CheckRow memory_row(const contract::Config& config) {
-  constexpr std::uint64_t kWorkShares = 3;     // the work tree, and the way out, which is twice as large
+// Memory is bounded by the limits and taken as it is filled. The work tree is memory too where no disk holds
+// it.
+CheckRow memory_row(const contract::Config& config, bool on_disk) {
+  constexpr std::uint64_t kWayOutShares = 2;   // of a work tree's size
   constexpr std::uint64_t kScratchMounts = 3;  // HOME, /tmp, /dev/shm
   auto info = read_file("/proc/meminfo", kMaxSmallFile);
   unsigned long long available_kib = 0;
@@ -76,14 +77,38 @@ CheckRow memory_row(const contract::Config& config) {
     if (at != std::string::npos) available_kib = std::strtoull(info->c_str() + at + 13, nullptr, 10);
   }
   const std::uint64_t available = available_kib * 1024;
-  const std::uint64_t most =
-      kWorkShares * config.limits.work_bytes + kScratchMounts * config.limits.scratch_bytes;
+  const std::uint64_t most = (kWayOutShares + (on_disk ? 0 : 1)) * config.limits.work_bytes +
+                             kScratchMounts * config.limits.scratch_bytes;
   const std::string detail =
-      fmt::format("{} available; work tree, way out and scratch of one attempt: {} as an upper bound",
-                  short_bytes(available), short_bytes(most));
+      fmt::format("{} available; {}way out and scratch of one attempt: {} as an upper bound",
+                  short_bytes(available), on_disk ? "" : "work tree, ", short_bytes(most));
   if (available >= most) return {"memory", CheckState::ok, detail};
   return {"memory", CheckState::weaker, detail,
           "lower work_bytes and scratch_bytes in [limits], or free memory"};
+}
+
+// Only where root has made some for this user, or the configuration asks for one.
+void add_slots_row(const contract::Config& config, const attempt::HostStorage& storage,
+                   std::vector<CheckRow>* rows) {
+  const bool wanted = storage.kind == "slot";
+  if (storage.slots == 0 && !wanted) return;
+  const std::string setup =
+      "let root run `cofferdam host-setup` for this user, again after every boot; or set "
+      "workspace.storage to \"memory\"";
+  if (storage.fitting == 0) {
+    return rows->push_back(
+        {"slots", wanted ? CheckState::unavailable : CheckState::weaker,
+         fmt::format("none of {} below {} is mounted and within [limits]", storage.slots, config.slots_dir),
+         setup});
+  }
+  if (storage.free == 0) {
+    return rows->push_back({"slots", CheckState::unavailable,
+                            fmt::format("no capacity: all {} slots of this user are in use", storage.fitting),
+                            "wait for an attempt to end, or " + setup});
+  }
+  rows->push_back({"slots", CheckState::ok,
+                   fmt::format("{} of {} free, {} each", storage.free, storage.fitting,
+                               short_bytes(storage.slot_bytes))});
 }
 
 CheckRow git_row() {
@@ -178,11 +203,21 @@ std::vector<CheckRow> needed_rows(const contract::Config& config) {
   return {kernel_row(), user_namespace_row(config), git_row(), init_row(exe_dir ? *exe_dir : "/")};
 }
 
-std::vector<CheckRow> attempt_rows(const Environment& environment, const contract::Config& config) {
+std::vector<CheckRow> attempt_rows(const Environment& environment, const contract::Config& config,
+                                   const Result<attempt::HostStorage>& storage) {
   const auto exe_dir = executable_dir();
   const std::string agents_dir = find_agents_dir(environment, config, exe_dir ? *exe_dir : "/");
-  return {memory_row(config), agent_row(kAgentPlaces[0], agents_dir), agent_row(kAgentPlaces[1], agents_dir),
-          credential_row(config), state_row(environment)};
+  std::vector<CheckRow> rows;
+  if (storage) {
+    rows.push_back(memory_row(config, storage->kind != "tmpfs"));
+    add_slots_row(config, *storage, &rows);
+  } else {
+    rows.push_back({"slots", CheckState::unavailable, storage.error().what, storage.error().hint});
+  }
+  for (const AgentPlace& place : kAgentPlaces) rows.push_back(agent_row(place, agents_dir));
+  rows.push_back(credential_row(config));
+  rows.push_back(state_row(environment));
+  return rows;
 }
 
 }  // namespace cofferdam::cli

@@ -1,6 +1,7 @@
 // doctor: sets a box up on this host and shows what its probes prove, and what an attempt needs beside it.
 #include <iterator>
 
+#include "attempt/host_storage.h"
 #include "attempt/probe_host.h"
 #include "cli/doctor.h"
 #include "cli/exit_code.h"
@@ -28,7 +29,7 @@ Result<int> doctor_verb(const DoctorOptions& options) {
   std::vector<CheckRow> rows = {config_row(loaded, options.config)};
   append(needed_rows(config), &rows);
   append(box_rows(probe(environment, config)), &rows);
-  append(attempt_rows(environment, config), &rows);
+  append(attempt_rows(environment, config, attempt::look_at_storage(config)), &rows);
   TRY_VOID(print_out(options.json ? doctor_json(rows) : doctor_text(rows)));
   return is_ready(rows) ? 0 : kExitRefused;
 }

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -42,7 +44,29 @@ Result<std::string> ssh_signature(const std::string& text, const std::string& ke
       "commit.sign_key must be a key without a passphrase, or the public half of one in an ssh-agent");
 }
 
+bool is_signature(const std::string& line) {
+  return starts_with(line, "gpgsig");
+}
+
 }  // namespace
+
+bool is_signed_text(const std::string& text) {
+  const std::vector<std::string> lines = split(text.substr(0, text.find("\n\n")), '\n');
+  return std::any_of(lines.begin(), lines.end(), is_signature);
+}
+
+// A header goes on in the lines behind it that begin with a blank (gitformat-signature(5)).
+std::string reparented_text(const std::string& text, const std::string& parent) {
+  const std::size_t head = text.find("\n\n");
+  std::string out;
+  bool dropped = false;
+  for (const std::string& line : split(text.substr(0, head), '\n')) {
+    dropped = is_signature(line) || (dropped && starts_with(line, " "));
+    if (dropped) continue;
+    out.append(starts_with(line, "parent ") ? "parent " + parent : line).append("\n");
+  }
+  return out + text.substr(head + 1);
+}
 
 std::string commit_text(const CommitText& commit) {
   std::string text = "tree " + commit.tree + "\n";
@@ -56,8 +80,13 @@ std::string commit_text(const CommitText& commit) {
 Result<std::string> signed_commit_text(const CommitText& commit, const std::string& key) {
   std::string text = commit_text(commit);
   if (key.empty()) return text;
+  return sign_commit_text(std::move(text), key);
+}
+
+Result<std::string> sign_commit_text(std::string text, const std::string& key) {
   TRY(const std::string signature, ssh_signature(text, key));
-  std::string header = commit.tree.size() == 40 ? "gpgsig" : "gpgsig-sha256";
+  constexpr std::string_view kSha1Tree = "tree 0123456789012345678901234567890123456789\n";
+  std::string header = text.find('\n') + 1 == kSha1Tree.size() ? "gpgsig" : "gpgsig-sha256";
   for (const std::string& line : split(trim(signature), '\n')) header.append(" ").append(line).append("\n");
   text.insert(text.find("\n\n") + 1, header);
   return text;

@@ -26,6 +26,11 @@ std::string commit_text(const CommitText& commit);
 // half an agent at SSH_AUTH_SOCK holds. What is signed is the text alone; ssh-keygen's arguments are fixed
 // but for `key`. An empty `key` gives the text as it is.
 Result<std::string> signed_commit_text(const CommitText& commit, const std::string& key);
+// The same for a text that has no signature yet.
+Result<std::string> sign_commit_text(std::string text, const std::string& key);
+bool is_signed_text(const std::string& text);
+// Without its signature, and on another parent, which is its only one.
+std::string reparented_text(const std::string& text, const std::string& parent);
 // Whether such a key signs now: an error says why not, and what to do.
 Status check_sign_key(const std::string& key);
 // Writes it into a repository and gives its id. `run_as`: see git.h.

@@ -154,7 +154,27 @@ Result<std::string> AttemptStore::commit(const CommitInput& input) const {
 Result<bool> AttemptStore::is_signed(const std::string& commit) const {
   TRY_VOID(require_ids({&commit}));
   TRY(const std::string text, git::run_git(call_on(path_, {"cat-file", "commit", commit})));
-  return text.substr(0, text.find("\n\n")).find("\ngpgsig") != std::string::npos;
+  return is_signed_text(text);
+}
+
+Result<std::string> AttemptStore::sign(const std::string& base, const std::string& commit,
+                                       const std::string& key) const {
+  TRY_VOID(require_ids({&base, &commit}));
+  TRY(const std::string listed, git::run_git(call_on(path_, {"rev-list", "--reverse", commit, "^" + base})));
+  if (trim(listed).empty()) return commit;
+  std::string last = base;
+  bool anew = false;
+  for (const std::string& id : split(trim(listed), '\n')) {
+    TRY(const std::string text, git::run_git(call_on(path_, {"cat-file", "commit", id})));
+    anew = anew || !is_signed_text(text);
+    if (!anew) {
+      last = id;
+      continue;
+    }
+    TRY(const std::string made, sign_commit_text(reparented_text(text, last), key));
+    TRY(last, write_commit({path_}, made));
+  }
+  return last;
 }
 
 Result<std::string> AttemptStore::diff(const std::string& base, const std::string& commit,

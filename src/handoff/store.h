@@ -51,6 +51,9 @@ class AttemptStore {
   Result<std::string> commit(const CommitInput& input) const;
   // Whether the commit has a signature (which need not be a good one).
   Result<bool> is_signed(const std::string& commit) const;
+  // The commits on top of `base` up to this one, signed: those that are signed already stay as they are, the
+  // first that is not and all behind it are written anew. The new last one.
+  Result<std::string> sign(const std::string& base, const std::string& commit, const std::string& key) const;
   // The change as text for people, never more than `max_bytes` (Code::exhausted). No driver, no textconv, no
   // colour; the bytes are the files' own: a caller that writes to a terminal makes them printable first.
   Result<std::string> diff(const std::string& base, const std::string& commit,

@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -100,6 +101,24 @@ Result<Slot> take_slot(const std::string& slots_dir, uid_t user, std::uint64_t b
   return make_error(Code::exhausted, fmt::format("no capacity: all {} slots of this user are in use", taken),
                     "wait for an attempt to end, let root make more with `cofferdam host-setup`, or set "
                     "workspace.storage to \"memory\"");
+}
+
+Result<SlotCount> count_slots(const std::string& slots_dir, uid_t user, std::uint64_t bytes,
+                              std::uint64_t inodes) {
+  SlotCount count;
+  for (const std::string& folder : slots_of(slots_dir, user)) {
+    ++count.all;
+    if (!is_mounted(folder) || !is_within(folder, bytes, inodes)) continue;
+    struct statvfs info {};
+    if (::statvfs(folder.c_str(), &info) != 0) return sys_error(folder, errno);
+    const std::uint64_t size = info.f_blocks * info.f_frsize;
+    count.bytes = count.fitting == 0 ? size : std::min(count.bytes, size);
+    ++count.fitting;
+    // Shared, and given back at once, so that two who look do not see one another.
+    TRY(const UniqueFd lock, open_lock(folder));
+    if (::flock(lock.get(), LOCK_SH | LOCK_NB) == 0) ++count.free;
+  }
+  return count;
 }
 
 Result<unsigned> set_up_slots(const SlotSetup& setup) {

@@ -25,6 +25,16 @@ struct Slot {
 // kind at all; Code::exhausted when every one is in use.
 Result<Slot> take_slot(const std::string& slots_dir, uid_t user, std::uint64_t bytes, std::uint64_t inodes);
 
+struct SlotCount {
+  unsigned all = 0;
+  unsigned fitting = 0;     // mounted, and within the bounds
+  unsigned free = 0;        // of those, in use by nobody
+  std::uint64_t bytes = 0;  // of the smallest fitting one
+};
+// For people: whoever takes one has it by take_slot().
+Result<SlotCount> count_slots(const std::string& slots_dir, uid_t user, std::uint64_t bytes,
+                              std::uint64_t inodes);
+
 struct SlotSetup {
   std::string slots_dir;
   UserIds owner;

@@ -2,41 +2,11 @@
 // happens. attacks.md A11, B3, B6, B7, B8, B10 and G9.
 #include "base/text.h"
 #include "contract/json.h"
-#include "e2e/fixture.h"
+#include "e2e/applying.h"
 #include "handoff/place.h"
 
 namespace cofferdam::test {
 namespace {
-
-class Apply : public EndToEnd {
- protected:
-  RunOutcome apply(const std::vector<std::string>& more = {}, const std::string& id = "work") {
-    std::vector<std::string> args = {"apply", id};
-    args.insert(args.end(), more.begin(), more.end());
-    return world().cofferdam(args);
-  }
-
-  // An attempt "work" that does this in its box.
-  void attempt(const std::string& script, const std::string& id = "work") {
-    RunOutcome outcome = run_script(script, {"--attempt-id", id, "--repo", world().repo()});
-    ASSERT_TRUE(outcome.result->change.commit.has_value()) << outcome.err << outcome.out;
-    commit = *outcome.result->change.commit;
-  }
-
-  void sh(const std::string& script) const {
-    const Captured done = world().as_user({"/bin/sh", "-euc", "cd \"$1\"\n" + script, "sh", world().repo()});
-    ASSERT_TRUE(done.status.success()) << script << "\n" << done.out << done.err;
-  }
-  std::string said(const std::string& script) const {
-    const Captured done = world().as_user({"/bin/sh", "-euc", "cd \"$1\"\n" + script, "sh", world().repo()});
-    EXPECT_TRUE(done.status.success()) << script << "\n" << done.err;
-    return std::string(trim(done.out));
-  }
-  std::string state_of_repository() const { return world().fingerprint(world().repo()); }
-  std::string status() const { return said("git status --porcelain"); }
-
-  std::string commit;  // of the last attempt
-};
 
 TEST_P(Apply, FastForwardsAndCanBeUndone) {
   const std::string head = world().git({"rev-parse", "HEAD"});
@@ -427,6 +397,60 @@ TEST_P(Apply, ABrokenOffApplicationIsMendedByARecovery) {
   EXPECT_EQ(apply().status.code, 0);
 }
 
+// In a linked work tree and in a submodule HEAD, index and locks are elsewhere than the objects (attacks.md
+// A10). What is around it stays as it is.
+TEST_P(Apply, WorksInALinkedWorkTreeAndInASubmodule) {
+  const struct {
+    const char* id;
+    const char* make;
+    const char* place;
+    const char* around;
+  } cases[] = {
+      {"linked", "git worktree add -q -b topic ../home/linked", "/linked",
+       "git rev-parse HEAD; git status --porcelain"},
+      {"submodule",
+       "cd ../home; git init -q super; cd super; git -c protocol.file.allow=always submodule --quiet add "
+       "$PWD/../../repo sub; git -c user.name=x -c user.email=x@x commit -qm sub; git -C sub config "
+       "user.name x; "
+       "git -C sub config user.email x@x",
+       "/super/sub", "cd ../home/super; git rev-parse HEAD; git diff --cached"},
+  };
+  for (const auto& [id, make, name, around] : cases) {
+    SCOPED_TRACE(id);
+    sh(make);
+    const std::string place = world().home() + name;
+    const auto there = [&](const std::string& script) { return said("cd " + place + "; " + script); };
+    RunOutcome outcome = run_script("echo theirs >> src/a.txt; mkdir n; echo n > n/n; rm README.md",
+                                    {"--attempt-id", id, "--repo", place});
+    ASSERT_TRUE(outcome.result->change.commit.has_value()) << outcome.err;
+    const std::string before = said(around);
+    const std::string old = there("git rev-parse HEAD");
+
+    // Stopped by the lock of its own index, and not by another's.
+    there("touch $(git rev-parse --git-dir)/index.lock");
+    EXPECT_EQ(apply({"--repo", place}, id).status.code, 3);
+    EXPECT_EQ(there("rm $(git rev-parse --git-dir)/index.lock; git status --porcelain"), "");
+    RunOutcome applied = apply({"--repo", place}, id);
+    ASSERT_EQ(applied.status.code, 0) << applied.err << applied.out;
+    EXPECT_EQ(there("git rev-parse HEAD; git status --porcelain"), *outcome.result->change.commit);
+    EXPECT_EQ(there("cat src/a.txt n/n; test ! -e README.md"), "alpha\ntheirs\nn");
+    EXPECT_EQ(said(around), before);
+    EXPECT_EQ(
+        there(
+            "git fsck --strict 2>&1; ls -A $(git rev-parse --git-dir) | grep -c 'cofferdam\\|lock' || true"),
+        "0");
+    there("git reset -q --keep " + old + "; test -e README.md");
+
+    // Also a merge.
+    there("echo mine > m.txt; git add -A; git commit -qm mine");
+    applied = apply({"--repo", place}, id);
+    ASSERT_EQ(applied.status.code, 0) << applied.err << applied.out;
+    EXPECT_EQ(there("git rev-parse HEAD^2; git status --porcelain"), *outcome.result->change.commit);
+    EXPECT_EQ(there("cat m.txt n/n"), "mine\nn");
+    EXPECT_EQ(said(around), before);
+  }
+}
+
 // Root works as the owner of the repository: everything that is new is the owner's.
 TEST_P(Apply, RootWorksAsTheOwner) {
   const bool as_root = user() == User::root;  // the other one owns the repository itself
@@ -441,77 +465,7 @@ TEST_P(Apply, RootWorksAsTheOwner) {
   }
 }
 
-// ssh-keygen wants its user to have a name, which the user of the tests has not.
-class Signed : public Apply {
- protected:
-  void SetUp() override {
-    Apply::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    if (!exists("/usr/bin/ssh-keygen")) return skip_or_fail("ssh-keygen", "ssh-keygen is not installed");
-    as_tester(
-        "ssh-keygen -q -t ed25519 -N '' -f key; echo \"cofferdam@localhost $(cut -d' ' -f1,2 key.pub)\" > "
-        "signers");
-    if (world().ids()) {
-      const std::string owner = std::to_string(world().ids()->uid);
-      as_tester("chown " + owner + " key key.pub; cat /etc/passwd > passwd; echo 'tester:x:" + owner +
-                ":12345::/nonexistent:/bin/false' >> passwd; chmod 644 passwd");
-      mutable_world().replace_files({world().home() + "/passwd=/etc/passwd"});
-    }
-    world().write(world().config(), "[commit]\nsign_key = \"" + world().home() + "/key\"\n");
-  }
-
-  // In the home, as whoever runs the tests.
-  bool try_as_tester(const std::string& script) const {
-    SpawnOptions options;
-    options.program = "/bin/sh";
-    options.argv = {"sh", "-euc", "cd \"$1\"\n" + script, "sh", world().home()};
-    options.env = {"PATH=/usr/bin:/bin", "HOME=" + world().home()};
-    auto done = run_capture(options, "", {});
-    return done && done->status.success();
-  }
-  void as_tester(const std::string& script) const { EXPECT_TRUE(try_as_tester(script)) << script; }
-  bool is_good(const std::string& revision) const {
-    return try_as_tester("git -c gpg.ssh.allowedSignersFile=" + world().home() +
-                         "/signers --git-dir=../repo/.git verify-commit " + revision);
-  }
-  std::vector<std::string> configured(std::vector<std::string> args) const {
-    args.insert(args.end(), {"--config", world().config()});
-    return args;
-  }
-};
-
-// On the host, of what was verified; git says that they are good.
-TEST_P(Signed, CommitsAreGoodToGit) {
-  attempt("echo one > one.txt", "unsigned");
-  EXPECT_FALSE(is_good(commit));  // the control
-  RunOutcome run =
-      run_script("echo two > two.txt", configured({"--attempt-id", "work", "--repo", world().repo()}));
-  ASSERT_EQ(run.status.code, 0) << run.err;
-  EXPECT_TRUE(is_good("cofferdam/work"));
-  sh("echo mine > m.txt; git add -A; git commit -qm mine");
-  EXPECT_FALSE(is_good("HEAD"));
-  RunOutcome outcome = apply(configured({}));
-  ASSERT_EQ(outcome.status.code, 0) << outcome.err << outcome.out;
-  EXPECT_NE(outcome.out.find("(merge)"), std::string::npos) << outcome.out;
-  EXPECT_TRUE(is_good("HEAD"));
-  EXPECT_EQ(world().git({"fsck", "--strict"}), "");
-}
-
-TEST_P(Signed, AKeyThatDoesNotSignIsFoundBeforeAnythingIsStarted) {
-  as_tester("mv key away; rm key.pub");
-  const std::vector<std::string> args = {"run",          "--json",         "--agent", "command",
-                                         "--attempt-id", "never",          "--repo",  world().repo(),
-                                         "--config",     world().config(), "--",      "/bin/true"};
-  RunOutcome refused = world().cofferdam(args);
-  EXPECT_EQ(refused.status.code, 2) << refused.err;
-  EXPECT_NE(refused.err.find("commit.sign_key"), std::string::npos) << refused.err;
-  EXPECT_EQ(world().cofferdam({"show", "never"}).status.code, 2);
-  as_tester("mv away key");
-  EXPECT_EQ(world().cofferdam(args).status.code, 0);  // the control
-}
-
 COFFERDAM_FOR_BOTH_USERS(Apply);
-COFFERDAM_FOR_BOTH_USERS(Signed);
 
 }  // namespace
 }  // namespace cofferdam::test

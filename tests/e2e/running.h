@@ -14,6 +14,15 @@
 
 namespace cofferdam::test {
 
+// The box's shell: its command line has `marker`, and is not cofferdam's. -1: there is none.
+inline int box_shell(const std::string& marker) {
+  for (const int pid : processes_with(marker)) {
+    auto line = read_file("/proc/" + std::to_string(pid) + "/cmdline", 1U << 20U);
+    if (line && starts_with(*line, "/bin/sh")) return pid;
+  }
+  return -1;
+}
+
 // One attempt in the background, to be cancelled or killed.
 class Running {
  public:

@@ -22,15 +22,6 @@ class Sources : public EndToEnd {
   std::string git_at(const std::string& folder, const std::string& words) const {
     return sh("git -C " + at(folder) + " " + words);
   }
-  // Stops the box's shell (its command line has `marker`, and is not cofferdam's) for as long as it lives.
-  static int box_shell(const std::string& marker) {
-    for (const int pid : processes_with(marker)) {
-      auto line = read_file("/proc/" + std::to_string(pid) + "/cmdline", 1U << 20U);
-      if (line && starts_with(*line, "/bin/sh")) return pid;
-    }
-    return -1;
-  }
-
   static constexpr const char* kIdentity =
       "export GIT_AUTHOR_NAME=User GIT_AUTHOR_EMAIL=u@example.org GIT_COMMITTER_NAME=User "
       "GIT_COMMITTER_EMAIL=u@example.org; ";

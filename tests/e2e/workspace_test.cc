@@ -168,6 +168,8 @@ TEST(Slots, AreExclusiveBoundedAndEmptied) {
   const std::string dir = world.root() + "/slots";
   world.write(world.config(), "[workspace]\nstorage = \"slot\"\nslots_dir = \"" + dir +
                                   "\"\n[limits]\nwork_bytes = 33554432\nwork_inodes = 1000\n");
+  world.write(world.home() + "/memory.toml",
+              "[workspace]\nstorage = \"memory\"\nslots_dir = \"" + dir + "\"\n");
   // $1 programs, $2 folder of slots, $3 repository, $4 configuration, $5 home, $6 state
   const std::string script = R"sh(
 setup() { "$1/cofferdam" host-setup --user 12345 --dir "$2" --slots 1 --bytes 33554432 --inodes 1000; }
@@ -176,13 +178,21 @@ as_user() {
     COFFERDAM_STATE_DIR="$state" "$programs/cofferdam" run --json --config "$config" --repo "$repo" \
     --agent command "$@"
 }
+doctor() {
+  setpriv --reuid 12345 --regid 12345 --clear-groups env -i PATH=/usr/bin:/bin HOME="$home" \
+    COFFERDAM_STATE_DIR="$state" "$programs/cofferdam" doctor --config "$1" |
+    sed -n 's/^slots  */doctor slots /p; s/^memory .*available; \([^:]*\):.*/doctor memory \1/p'
+}
 programs=$1 slots=$2 repo=$3 config=$4 home=$5 state=$6
 setup "$1" "$2"
 setup "$1" "$2"
+doctor "$config"
+doctor "$home/memory.toml"
 as_user --attempt-id first -- /bin/sh -c 'mkdir -p deep/er && echo x > deep/er/x && chmod 000 deep; rm -rf dir'
 as_user --attempt-id second -- /bin/sh -c 'ls -A; echo y > y'
 exec 9< "$2/12345/1.lock"
 flock -x 9
+doctor "$config"
 as_user --attempt-id third -- /bin/sh -c true
 flock -u 9
 as_user --attempt-id fourth -- /bin/sh -c 'head -c 40000000 /dev/zero > big'
@@ -199,9 +209,12 @@ ls -A "$2"
   ASSERT_TRUE(done) << done.error().line();
   std::vector<contract::ResultRecord> results;
   std::vector<std::string> other;
+  std::vector<std::string> doctor;
   for (const std::string& line : split(trim(done->out), '\n')) {
     if (auto result = contract::decode_result(line)) {
       results.push_back(*result);
+    } else if (starts_with(line, "doctor ")) {
+      doctor.push_back(line);
     } else {
       other.push_back(line);
     }
@@ -210,6 +223,14 @@ ls -A "$2"
                                              "0 slots made, 1 of 33554432 bytes and 1000 inodes ready",
                                              "1 slots removed"}))
       << done->err;
+  // Of memory the work tree is counted only where memory holds it.
+  ASSERT_EQ(doctor.size(), 5U) << done->out;
+  EXPECT_EQ(doctor[0], "doctor memory way out and scratch of one attempt");
+  EXPECT_NE(doctor[1].find("1 of 1 free, 31 MiB each"), std::string::npos) << doctor[1];
+  EXPECT_EQ(doctor[2], "doctor memory work tree, way out and scratch of one attempt");
+  EXPECT_EQ(doctor[3], doctor[0]);
+  EXPECT_NE(doctor[4].find("no capacity: all 1 slots of this user are in use"), std::string::npos)
+      << doctor[4];
   ASSERT_EQ(results.size(), 4U) << done->out << done->err;
   EXPECT_EQ(results[0].storage->kind, "slot");
   EXPECT_EQ(results[0].storage->tree, "overlay");

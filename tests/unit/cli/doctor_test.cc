@@ -73,11 +73,16 @@ std::vector<std::string> names_of(const std::vector<CheckRow>& rows) {
   return names;
 }
 
+attempt::HostStorage in_memory() {
+  return {.kind = "tmpfs"};
+}
+
 TEST(Doctor, HostChecksNameEachThingOnce) {
   EXPECT_EQ(names_of(needed_rows({})),
             (std::vector<std::string>{"kernel", "user-namespaces", "git", "init"}));
-  EXPECT_EQ(names_of(attempt_rows({}, {})), (std::vector<std::string>{"memory", "agent claude", "agent codex",
-                                                                      "credential", "state folder"}));
+  EXPECT_EQ(
+      names_of(attempt_rows({}, {}, in_memory())),
+      (std::vector<std::string>{"memory", "agent claude", "agent codex", "credential", "state folder"}));
 }
 
 const CheckRow& named(const std::vector<CheckRow>& rows, const std::string& name) {
@@ -88,22 +93,42 @@ TEST(Doctor, MemoryCountsWhatAnAttemptMayTake) {
   contract::Config config;
   config.limits.work_bytes = 1U << 20U;
   config.limits.scratch_bytes = 1U << 16U;
-  const std::vector<CheckRow> small = attempt_rows({}, config);
+  const std::vector<CheckRow> small = attempt_rows({}, config, in_memory());
   EXPECT_EQ(named(small, "memory").state, CheckState::ok);
   // Three times the work (the way out is twice as large as the work tree) and three mounts of scratch.
   EXPECT_NE(named(small, "memory").detail.find("3 MiB as an upper bound"), std::string::npos)
       << named(small, "memory").detail;
   config.limits.work_bytes = 1ULL << 40U;
-  const std::vector<CheckRow> large = attempt_rows({}, config);
+  const std::vector<CheckRow> large = attempt_rows({}, config, in_memory());
   EXPECT_EQ(named(large, "memory").state, CheckState::weaker);
   EXPECT_NE(named(large, "memory").detail.find("3072.0 GiB"), std::string::npos)
       << named(large, "memory").detail;
+  // A disk that holds the work tree is no memory; what is brought home is.
+  const std::vector<CheckRow> disk = attempt_rows({}, config, attempt::HostStorage{.kind = "image"});
+  EXPECT_NE(named(disk, "memory").detail.find("2048.0 GiB"), std::string::npos)
+      << named(disk, "memory").detail;
+}
+
+TEST(Doctor, SlotsAreCountedWhereThereAreSome) {
+  const auto row_of = [](unsigned slots, unsigned fitting, unsigned free) {
+    const attempt::HostStorage storage{"slot", slots, fitting, free, 1ULL << 30U};
+    return named(attempt_rows({}, {}, storage), "slots");
+  };
+  const CheckRow some = row_of(4, 3, 2);
+  EXPECT_EQ(some.state, CheckState::ok);
+  EXPECT_EQ(some.detail, "2 of 3 free, 1.0 GiB each");
+  const CheckRow none = row_of(4, 3, 0);
+  EXPECT_EQ(none.state, CheckState::unavailable);
+  EXPECT_NE(none.detail.find("no capacity"), std::string::npos) << none.detail;
+  const CheckRow unfit = row_of(4, 0, 0);
+  EXPECT_EQ(unfit.state, CheckState::unavailable);
+  EXPECT_NE(unfit.remedy.find("host-setup"), std::string::npos) << unfit.remedy;
 }
 
 TEST(Doctor, WithoutClaudeCommandsWork) {
   contract::Config config;
   config.agents_dir = "/nonexistent";
-  const std::vector<CheckRow> rows = attempt_rows({}, config);
+  const std::vector<CheckRow> rows = attempt_rows({}, config, in_memory());
   EXPECT_EQ(named(rows, "agent claude").state, CheckState::weaker);
   EXPECT_NE(named(rows, "agent claude").remedy.find("npm ci"), std::string::npos);
 }

@@ -174,16 +174,25 @@ TEST(Publish, TheSameCommitTwiceIsOneBranch) {
   EXPECT_EQ(must(publish(*ready.store, input_for(ready.lab, ready.commit, "id-1"))), first);
 }
 
-TEST(Publish, MissingBaseIsAnErrorAndLeavesNoRef) {
+// With the history behind it, if the store has that; otherwise nothing is written.
+TEST(Publish, APrunedBaseIsBroughtAlong) {
   Ready ready;
-  ready.lab.sh(ready.lab.at("source"),
+  const std::string source = ready.lab.at("source");
+  ready.lab.sh(source,
                "git checkout -q --orphan fresh; git commit -q --allow-empty -m fresh; git branch -D main -q;"
                "git reflog expire --expire=now --all; git gc -q --prune=now");
+  const std::string cut = ready.store->path() + "/shallow";
+  ready.lab.sh(source, "echo " + ready.lab.cloned.identity.head + " > " + cut);
   auto published = publish(*ready.store, input_for(ready.lab, ready.commit, "id-1"));
   ASSERT_FALSE(published);
-  EXPECT_NE(published.error().what.find("git index-pack: "), std::string::npos) << published.error().what;
-  EXPECT_EQ(ready.lab.sh(ready.lab.at("source"), "git for-each-ref --format='%(refname)'"),
-            "refs/heads/fresh");
+  EXPECT_EQ(published.error().code, Code::not_found);
+  EXPECT_NE(published.error().what.find("no longer has"), std::string::npos) << published.error().what;
+  EXPECT_EQ(ready.lab.sh(source, "git for-each-ref --format='%(refname)'"), "refs/heads/fresh");
+  ready.lab.sh(source, "rm " + cut);
+  EXPECT_EQ(must(publish(*ready.store, input_for(ready.lab, ready.commit, "id-1"))),
+            "refs/heads/cofferdam/id-1");
+  EXPECT_EQ(ready.lab.sh(source, "git rev-parse cofferdam/id-1^"), ready.lab.cloned.identity.head);
+  ready.lab.sh(source, "git fsck --strict");
 }
 
 // attacks.md G13: a root supervisor works as the owner of the repository, for reading and for writing.
