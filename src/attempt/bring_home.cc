@@ -165,11 +165,8 @@ Result<bool> make_commit(const BringHomeInput& in) {
   contract::ResultRecord& result = in.account.result();
   auto taken = take_snapshot(work_of(in), in.interrupt);
   if (!taken) {
-    Error error = std::move(taken).error();
-    const bool refused = error.code == Code::denied || error.code == Code::exhausted;
-    if (refused && !contract::is_read_only(in.invocation->phase))
-      error.what += keep_files(work_of(in), in.interrupt);
-    return error;
+    if (contract::is_read_only(in.invocation->phase)) return std::move(taken).error();
+    return keep_files(work_of(in), in.interrupt, std::move(taken).error());
   }
   handoff::Snapshot snapshot = *std::move(taken);
   result.change.tree = snapshot.tree;
@@ -195,12 +192,7 @@ Result<bool> make_commit(const BringHomeInput& in) {
   // Of what is as it was before there is no pack; a checkpoint made the store.
   auto collected =
       as_before ? handoff::AttemptStore::open(store_path(in.attempt_dir)) : collect(in, snapshot.tree);
-  if (!collected) {
-    Error error = std::move(collected).error();
-    if (error.code == Code::denied || error.code == Code::exhausted)
-      error.what += keep_files(work_of(in), in.interrupt);
-    return error;
-  }
+  if (!collected) return keep_files(work_of(in), in.interrupt, std::move(collected).error());
   const handoff::AttemptStore store = *std::move(collected);
   TRY_VOID(commit(in, store, snapshot.tree));
   in.account.event(contract::event_type::committed,

@@ -83,9 +83,10 @@ CheckpointWorker::Outcome CheckpointWorker::work(const State& state) {
       [](const std::vector<pollfd>& entries) { return entries.back().revents != 0; }};
   const WorkSource& source = state.source;
   TRY(const handoff::Snapshot snapshot, snapshot_of_moving_tree(source, interrupt));
-  if (snapshot.tree == order.parent_tree) return std::optional<contract::ChangeCommit>();
+  if (snapshot.tree == order.parent_tree) return std::optional<Made>();
   // A tree that is the base again has no pack to be verified; nothing of it is new.
   std::optional<handoff::AttemptStore> store;
+  std::string pack;
   if (snapshot.tree == source.cloned.identity.tree) {
     TRY(handoff::AttemptStore opened, handoff::AttemptStore::open(store_path(source.attempt_dir)));
     store.emplace(std::move(opened));
@@ -98,6 +99,7 @@ CheckpointWorker::Outcome CheckpointWorker::work(const State& state) {
       return make_error(Code::denied, "no checkpoint of what would be refused: " + verdict.refusal);
     }
     store.emplace(std::move(work.store));
+    pack = std::move(work.pack);
   }
   const std::string about =
       order.reason.empty() ? fmt::format("Checkpoint {}", order.number) : printable(order.reason, 1000);
@@ -107,7 +109,7 @@ CheckpointWorker::Outcome CheckpointWorker::work(const State& state) {
   made.by = order.by;
   TRY(made.commit, commit_work(source, *store, snapshot.tree, order.parent,
                                handoff::commit_message(about, source.invocation->attempt_id)));
-  return std::optional<contract::ChangeCommit>(std::move(made));
+  return std::optional<Made>(Made{std::move(made), std::move(pack)});
 }
 
 Checkpoints::Checkpoints(Account& account, WorkSource source, std::chrono::milliseconds every)
@@ -168,6 +170,21 @@ void Checkpoints::begin() {
   waiting_.pop_front();
 }
 
+// Every pack is whole above the base. Of those that are for a recovery only the newest is worth its place on
+// the host's disk, which would fill up otherwise.
+void Checkpoints::drop_older(const std::string& pack, bool by_time) {
+  if (!by_time) {
+    kept_packs_.insert(pack);
+    return;
+  }
+  const bool replaced = last_by_time_ != pack && kept_packs_.count(last_by_time_) == 0;
+  if (!last_by_time_.empty() && replaced) {
+    if (auto store = handoff::AttemptStore::open(store_path(source_.attempt_dir)))
+      store->remove_pack(last_by_time_);
+  }
+  last_by_time_ = pack;
+}
+
 void Checkpoints::finish() {
   CheckpointWorker::Outcome outcome = worker_->take();
   worker_.reset();
@@ -179,7 +196,8 @@ void Checkpoints::finish() {
   }
   if (!outcome->has_value())
     return answer(asked.peer, {{"ok", true}, {"commit", nullptr}, {"tree", nullptr}});
-  const contract::ChangeCommit& made = **outcome;
+  const contract::ChangeCommit& made = (*outcome)->commit;
+  drop_older((*outcome)->pack, made.by == "time");
   if (made.by != "time") account_.result().change.commits.push_back(made);
   account_.event(
       contract::event_type::checkpointed,

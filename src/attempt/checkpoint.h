@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -27,7 +28,11 @@ struct CheckpointOrder {
 
 class CheckpointWorker {
  public:
-  using Outcome = Result<std::optional<contract::ChangeCommit>>;  // none: nothing is new since the last one
+  struct Made {
+    contract::ChangeCommit commit;
+    std::string pack;  // its name in the attempt's store
+  };
+  using Outcome = Result<std::optional<Made>>;  // none: nothing is new since the last one
 
   static Result<CheckpointWorker> start(const WorkSource& source, CheckpointOrder order);
   CheckpointWorker(CheckpointWorker&&) noexcept = default;
@@ -47,7 +52,7 @@ class CheckpointWorker {
     CheckpointOrder order;
     UniqueFd stop;
     UniqueFd done;
-    Outcome outcome = std::optional<contract::ChangeCommit>();
+    Outcome outcome = std::optional<Made>();
   };
   CheckpointWorker() = default;
   static Outcome work(const State& state);
@@ -83,6 +88,7 @@ class Checkpoints {
   };
   void begin();
   void finish();
+  void drop_older(const std::string& pack, bool by_time);
 
   Account& account_;
   WorkSource source_;
@@ -90,6 +96,8 @@ class Checkpoints {
   Clock::time_point due_ = Clock::time_point::max();
   std::deque<Asked> waiting_;  // the first one is under way when there is a worker
   std::optional<CheckpointWorker> worker_;
+  std::set<std::string> kept_packs_;  // of commits that are part of the change
+  std::string last_by_time_;          // the pack of the newest one that is for a recovery only
   bool closed_ = false;
 };
 

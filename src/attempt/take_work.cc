@@ -33,6 +33,20 @@ Result<handoff::AttemptStore> open_store(const WorkSource& from) {
   return opened;
 }
 
+Status archive_files(const WorkSource& from, const sandbox::Interrupt& interrupt, const std::string& path) {
+  ::unlink(path.c_str());  // half of one, of a handoff that was broken off
+  TRY(const UniqueFd file, open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW));
+  handoff::KeepInput wanted;
+  wanted.overlay = from.overlay;
+  wanted.work_bytes = from.invocation->limits.work_bytes;
+  wanted.work_inodes = from.invocation->limits.work_inodes;
+  wanted.archive_fd = file.get();
+  TRY(const sandbox::BoxOutput output,
+      sandbox::run_box(from.boxes, from.storage, handoff::keep_profile(wanted), 4096, interrupt));
+  if (!output.status.success()) return box_failed("keep", output);
+  return {};
+}
+
 }  // namespace
 
 std::string store_path(const std::string& attempt_dir) {
@@ -71,9 +85,12 @@ Result<CollectedWork> collect_work(const WorkSource& from, const std::string& tr
   if (!collected && collected.error().code == Code::protocol && !output.status.success())
     return box_failed("collect", output);
   if (!collected) return collected.error();
-  if (collected->objects > 0) TRY_VOID(store.adopt(std::move(incoming)));
+  std::string pack;
+  if (collected->objects > 0) {
+    TRY(pack, store.adopt(std::move(incoming)));
+  }
   failpoint("pack-adopted");
-  return CollectedWork{std::move(store), *std::move(collected)};
+  return CollectedWork{std::move(store), *std::move(collected), std::move(pack)};
 }
 
 Result<std::string> commit_work(const WorkSource& from, const handoff::AttemptStore& store,
@@ -93,21 +110,16 @@ Result<std::string> commit_work(const WorkSource& from, const handoff::AttemptSt
   return store.commit(wanted);
 }
 
-std::string keep_files(const WorkSource& from, const sandbox::Interrupt& interrupt) {
-  const auto failed = [](const Error& error) { return "; its files could not be kept: " + error.line(); };
+Error keep_files(const WorkSource& from, const sandbox::Interrupt& interrupt, Error why) {
   const std::string path = from.attempt_dir + "/refused.tar";
-  ::unlink(path.c_str());  // half of one, of a handoff that was broken off
-  auto file = open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
-  if (!file) return failed(file.error());
-  handoff::KeepInput wanted;
-  wanted.overlay = from.overlay;
-  wanted.work_bytes = from.invocation->limits.work_bytes;
-  wanted.work_inodes = from.invocation->limits.work_inodes;
-  wanted.archive_fd = file->get();
-  auto output = sandbox::run_box(from.boxes, from.storage, handoff::keep_profile(wanted), 4096, interrupt);
-  if (!output) return failed(output.error());
-  if (!output->status.success()) return failed(box_failed("keep", *output));
-  return "; its files are kept in " + path;
+  const Status kept = archive_files(from, interrupt, path);
+  if (kept) {
+    why.code = Code::denied;
+    why.what.append("; its files are kept in ").append(path);
+  } else {
+    why.what.append("; its files could not be kept: ").append(kept.error().line());
+  }
+  return why;
 }
 
 }  // namespace cofferdam::attempt

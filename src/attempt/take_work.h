@@ -37,6 +37,7 @@ Result<handoff::Snapshot> take_snapshot(const WorkSource& from, const sandbox::I
 struct CollectedWork {
   handoff::AttemptStore store;
   handoff::Collected collected;
+  std::string pack;  // its name in the store; empty: there was nothing new
 };
 // Verifies the pack in a box of its own and takes it into the attempt's store, which is made if there is
 // none.
@@ -49,7 +50,8 @@ Result<std::string> commit_work(const WorkSource& from, const handoff::AttemptSt
                                 const std::string& message);
 
 // Of a work tree that cannot become a commit nothing is lost: its files go into an archive, unread by
-// anybody. A part of a sentence that says where it is, or why there is none.
-std::string keep_files(const WorkSource& from, const sandbox::Interrupt& interrupt);
+// anybody. The error, with where that is or why there is none; Code::denied once they are kept, since nothing
+// is to be tried again then.
+Error keep_files(const WorkSource& from, const sandbox::Interrupt& interrupt, Error why);
 
 }  // namespace cofferdam::attempt

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -41,7 +42,7 @@ Error not_readable(const std::string& start, std::string_view said) {
 
 // Found by git, as the owner of the folder that was named: a `.git` file or link takes us no further than its
 // owner could go.
-Status discover(const std::string& start, Source* source) {
+Status discover(const std::string& start, const std::optional<UserIds>& asker, Source* source) {
   git::GitCall call;
   call.discover_in = start;
   call.args = {"rev-parse",
@@ -52,7 +53,7 @@ Status discover(const std::string& start, Source* source) {
                "--show-object-format",
                "--is-shallow-repository"};
   call.limits.out_bytes = kMaxAnswer;
-  TRY(call.run_as, git::run_as_owner(start));
+  call.run_as = asker;
   TRY(const Captured answer, git::try_git(call));
   if (!answer.status.success()) return not_readable(start, answer.err);
   const std::vector<std::string> lines = split(trim(answer.out), '\n');
@@ -89,13 +90,36 @@ void find_work_tree(const std::string& start, Source* source) {
   }
 }
 
+// As whom root acts: the owner of the folder that was named, looked at once and without following a link. A
+// path that leads through another user's folder can mean something else at every look, so root does not act
+// as itself there.
+Result<std::optional<UserIds>> find_asker(const std::string& start) {
+  std::optional<UserIds> asker;
+  if (::geteuid() != 0) return asker;
+  struct stat info {};
+  if (::lstat(start.c_str(), &info) != 0) return sys_error(start, errno);
+  if (info.st_uid != 0) {
+    asker = UserIds{info.st_uid, info.st_gid};
+    return asker;
+  }
+  for (std::string at = start; at.size() > 1;) {
+    at.resize(at.rfind('/'));
+    if (::lstat(at.empty() ? "/" : at.c_str(), &info) != 0) return sys_error(at, errno);
+    if (info.st_uid == 0 && S_ISDIR(info.st_mode)) continue;
+    return make_error(Code::denied,
+                      fmt::format("{} is root's, and lies in a folder of another user's: {}", start, at),
+                      "give it to that user (chown -R), or move it to a folder of root's");
+  }
+  return asker;
+}
+
 // Root acts for the owner of what was named. A `.git` that leads from one user's folder to another user's
 // repository would borrow root's word for it.
-Status check_owners(const std::string& start, const Source& source) {
-  TRY(const auto asker, git::run_as_owner(start));
+Status check_owners(const std::string& start, const std::optional<UserIds>& asker, const Source& source) {
+  TRY(const auto git_owner, git::run_as_owner(source.git_dir));
   TRY(const auto head_owner, git::run_as_owner(source.head_dir));
   const auto uid = [](const std::optional<UserIds>& ids) { return ids.has_value() ? ids->uid : 0; };
-  const uid_t owner = uid(source.run_as);
+  const uid_t owner = uid(git_owner);
   if ((uid(asker) == 0 || uid(asker) == owner) && (uid(head_owner) == 0 || uid(head_owner) == owner))
     return {};
   return make_error(Code::denied,
@@ -153,10 +177,15 @@ Result<Source> open_source(const std::string& path) {
                       "name the folder of a git repository");
   }
   Source source;
-  TRY_VOID(discover(*start, &source));
+  TRY(const auto asker, find_asker(*start));
+  TRY_VOID(discover(*start, asker, &source));
   find_work_tree(*start, &source);
-  TRY(source.run_as, git::run_as_owner(source.git_dir));
-  TRY_VOID(check_owners(*start, source));
+  TRY_VOID(check_owners(*start, asker, source));
+  // Once somebody else has been found to ask, nothing runs as root any more, whatever a later look would say.
+  source.run_as = asker;
+  if (!asker.has_value()) {
+    TRY(source.run_as, git::run_as_owner(source.git_dir));
+  }
   TRY_VOID(read_extensions(&source));
   return source;
 }

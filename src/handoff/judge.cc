@@ -107,18 +107,18 @@ class Judge {
 
 bool leads_outside(std::string_view link_path, std::string_view target) {
   if (target.empty() || target.front() == '/') return true;
-  std::vector<std::string> at;
-  const std::size_t slash = link_path.rfind('/');
-  if (slash != std::string_view::npos) at = split(link_path.substr(0, slash), '/');
+  auto room = static_cast<std::size_t>(std::count(link_path.begin(), link_path.end(), '/'));
+  bool going_up = true;
   for (const std::string& part : split(target, '/')) {
     if (part.empty() || part == ".") continue;
-    if (part == "..") {
-      if (at.empty()) return true;
-      at.pop_back();
+    if (part != "..") {
+      if (lower(part) == ".git") return true;
+      going_up = false;
       continue;
     }
-    at.push_back(part);
-    if (at.size() == 1 && lower(part) == ".git") return true;
+    // Behind a name it depends on where that name leads, which may be a link: nobody can say by names alone.
+    if (!going_up || room == 0) return true;
+    --room;
   }
   return false;
 }

@@ -27,8 +27,9 @@ struct Verdict {
 Verdict judge(const std::vector<contract::Finding>& noted, std::uint64_t more, const Collected& collected,
               const contract::FindingChoices& choices);
 
-// Whether a link with that text, at that path of a tree, leads out of the tree (or into its .git) when it is
-// followed by names alone.
+// Whether a link with that text, at that path of a tree, could lead out of the tree or into a .git. Every
+// ".." has to stand before the first name, and a .git nowhere: then it leads to somewhere below a folder of
+// the tree, whatever other links of that kind there are on the way.
 bool leads_outside(std::string_view link_path, std::string_view target);
 // Why a name is not portable; empty: it is. Of one path, all components.
 std::string unportable_because(std::string_view path);

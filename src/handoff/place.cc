@@ -87,6 +87,11 @@ class Placer {
     failpoint("apply-swapped");
     if (done) done = move_branch();
     failpoint("apply-moved");
+    // An update-ref that was killed behind its rename has moved the branch all the same.
+    if (!done) {
+      TRY(const bool moved, has_moved(placement_));
+      if (moved) done = {};
+    }
     if (!done) {
       TRY_VOID(journal->undo(placement_));
       TRY_VOID(journal->remove());

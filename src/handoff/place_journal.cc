@@ -24,7 +24,8 @@ Error busy(const std::string& path) {
                     "try again later");
 }
 
-// Whether the branch came to where the plan was to bring it; it may have gone on from there.
+}  // namespace
+
 Result<bool> has_moved(const Placement& placement) {
   git::GitCall call;
   call.git_dir = placement.git_dir;
@@ -35,8 +36,6 @@ Result<bool> has_moved(const Placement& placement) {
   if (answer.status.code == 1) return false;
   return make_error(Code::io, "git merge-base: " + git::first_line(answer.err));
 }
-
-}  // namespace
 
 Result<PlaceJournal> PlaceJournal::lock(const std::string& path) {
   for (int tries = 0; tries < 100; ++tries) {
@@ -111,8 +110,10 @@ Status PlaceJournal::undo_file(const Placement& placement, int work_tree, std::s
   if (is_out) {
     TRY(const std::string there, fingerprint_at(work_tree, file.path));
     if (there == file.becomes) {
+      // Back to where it came from, not away: an undo that is broken off finds it there, and does not take
+      // what the user has put there since for ours.
       TRY(const UniqueFd parent, open_parent(work_tree, file.path));
-      if (::unlinkat(parent.get(), name_in(file.path).c_str(), 0) != 0) {
+      if (::renameat(parent.get(), name_in(file.path).c_str(), fd(), new_name(number).c_str()) != 0) {
         return sys_error("cannot remove " + printable(file.path, 500), errno);
       }
       if (!had_one) remove_empty_parents(work_tree, file.path);
@@ -153,6 +154,9 @@ Result<std::string> PlaceJournal::mend() const {
 }
 
 Status PlaceJournal::remove() {
+  // The plan first: without it there is nothing to be undone, and half a journal must never be taken for a
+  // whole one.
+  if (::unlink((path_ + "/plan").c_str()) != 0 && errno != ENOENT) return sys_error(path_ + "/plan", errno);
   TRY_VOID(remove_tree(path_));
   lock_.reset();
   return {};

@@ -11,6 +11,9 @@
 
 namespace cofferdam::handoff {
 
+// Whether the branch came to where the plan was to bring it; it may have gone on from there.
+Result<bool> has_moved(const Placement& placement);
+
 class PlaceJournal {
  public:
   // Makes the folder and takes its lock; mends what a killed process left in it (`*mended` says what was

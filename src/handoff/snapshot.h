@@ -26,7 +26,7 @@ struct SnapshotInput {
   std::string base_tree;                       // full tree id of the trusted head
   bool overlay = false;                        // the storage has an upper layer above the cached base tree
   std::uint64_t max_file_bytes = 1ULL << 30U;  // a larger file to carry (sparse ones too) is refused
-  std::uint64_t scratch_bytes = 512ULL << 20U;
+  std::uint64_t scratch_bytes = 2ULL << 30U;   // its lists: some 20 bytes and the path, of each file
   std::uint64_t scratch_inodes = 10'000;
   std::uint64_t work_bytes = 0;  // what the work storage is bounded to
   std::uint64_t work_inodes = 0;

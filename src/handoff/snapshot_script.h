@@ -66,12 +66,12 @@ refuse() {
   printf '%s\0' end
   exit 0
 }
-# find_all RULE ACTION LIST: one finding for every path of the list.
+# find_all RULE ACTION LIST [FILE]: one finding for every path of the list.
 find_all() {
   if ! [ -s "$3" ]; then return 0; fi
   xargs -0 -r -n 500 sh -c 'rule=$1 action=$2; shift 2
     for path; do printf "finding\0%s\0%s\0%s\0" "$rule" "$action" "$path"; done' sh "$1" "$2" \
-    < "$3" >> "$lists/findings"
+    < "$3" >> "$lists/${4:-findings}"
 }
 # drivers LIST OPTION...: those of the list whose filter attribute names a driver.
 drivers() {
@@ -96,7 +96,7 @@ look() {
     -o \( ! -perm /6000 -o -fprintf "$lists/setid" '%p\0' \) \( -links 1 -o -fprintf "$lists/linked" '%p\0' \) \
        \( ! -size "+${max_file}c" -o -fprintf "$lists/large" '%p\0' \) -fprintf "$lists/files" '%p\0'
 }
-for list in findings files folders closed large unreadable blocking setid linked nothing claimed packed same \
+for list in findings first files folders closed large unreadable blocking setid linked nothing claimed packed same \
   removed take; do
   : > "$lists/$list"
 done
@@ -106,6 +106,8 @@ else
   # Character devices are the overlay's own marks for what was removed.
   (cd "$upper" && find . -mindepth 1 -maxdepth 128 \
     \( -name .git -o -type d \( ! -readable -o ! -executable \) \) -prune -print0 -o ! -type c -print0) > "$lists/names"
+  # A longer one could not be named to the kernel.
+  if [ "$(tr -c '\0' x < "$lists/names" | tr '\0' '\n' | wc -L)" -gt 4000 ]; then refuse path-length "$lists/nothing"; fi
   if [ -s "$lists/names" ]; then look -files0-from "$lists/names" -maxdepth 0; fi
 fi
 for list in files folders closed large unreadable blocking setid linked; do plain_list "$list"; done
@@ -155,10 +157,23 @@ else
 fi
 both large base refused
 if [ -s "$lists/refused" ]; then refuse file-size "$lists/refused"; fi
+# git would look for a repository in a folder that has taken the place of a file, and in that of a gitlink: what lies
+# there is the agent's, and could be a FIFO that never ends.
+: > "$lists/gitlinks"
+if grep -q '^160000 ' "$lists/index-before"; then
+  g ls-files -s -z > "$lists/entries"
+  sed -z -n 's/^160000 [^\t]*\t//p' "$lists/entries" > "$lists/gitlinks"
+  g update-index -z --assume-unchanged --stdin < "$lists/gitlinks"
+fi
+sed -z 's,/$,,' "$lists/folders" | sort -z > "$lists/places"
+both places base replaced
+minus replaced gitlinks swapped
+if [ -s "$lists/swapped" ]; then g update-index -z --force-remove --stdin < "$lists/swapped"; fi
 g update-index -q --ignore-submodules --refresh > /dev/null || true
 g diff-files -z --name-only --ignore-submodules=all > "$lists/changed"
 minus changed unreadable readable
-minus readable files gone
+minus readable files lost
+sort -z -m "$lists/lost" "$lists/swapped" > "$lists/gone"
 both readable files edited
 
 # What is new and not ignored. The index plays no part in the question: what it holds is not asked about. The ./
@@ -173,9 +188,7 @@ fi
 minus untracked ignored new
 
 # A gitlink of the base stays as it is. What lies at, below or across its path is not carried.
-if grep -q '^160000 ' "$lists/index-before"; then
-  g ls-files -s -z > "$lists/entries"
-  sed -z -n 's/^160000 [^\t]*\t//p' "$lists/entries" > "$lists/gitlinks"
+if [ -s "$lists/gitlinks" ]; then
   xargs -0 -n 500 sh -c 'lists=$1; shift
     for link; do
       across= above=$link
@@ -223,7 +236,8 @@ sort -z -m "$lists/edited" "$lists/add" > "$lists/carried"
 # Under a driver, by the rules of the base or by those of the agent: it goes in as it lies there.
 if [ -s "$lists/carried" ]; then
   { drivers "$lists/carried"; drivers "$lists/carried" --cached; } | sort -z -u > "$lists/driven"
-  find_all driver reported "$lists/driven"
+  # What may be refused is said first: no number of other findings can push it out.
+  find_all driver reported "$lists/driven" first
   both carried setid found
   find_all set-id reported "$lists/found"
   both carried linked found
@@ -281,12 +295,13 @@ if [ "$tree" != "$base" ]; then
   g pack-objects --stdout --delta-base-offset -q < "$lists/pack" > "$out/result.pack"
   objects=$(wc -l < "$lists/pack")
 fi
-found=$(($(count "$lists/findings") / 4)) more=0
+found=$((($(count "$lists/first") + $(count "$lists/findings")) / 4)) more=0
 if [ "$found" -gt 200 ]; then more=$((found - 200)); fi
 printf '%s\0' cofferdam-snapshot/1 tree "$tree" objects "$objects" ignored "$(count "$lists/ignored")"
 sort_list ignored
 if [ -s "$lists/ignored" ]; then head -z -n 200 "$lists/ignored" | xargs -0 printf 'path\0%s\0'; fi
-if [ -s "$lists/findings" ]; then head -z -n 800 "$lists/findings"; fi
+cat "$lists/first" "$lists/findings" > "$lists/said"
+if [ -s "$lists/said" ]; then head -z -n 800 "$lists/said"; fi
 printf '%s\0' more "$more" end
 )sh";
 

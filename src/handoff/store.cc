@@ -124,7 +124,7 @@ Result<Incoming> AttemptStore::open_incoming() const {
   return Incoming{std::move(folder), std::move(pack), std::move(index)};
 }
 
-Status AttemptStore::adopt(Incoming incoming) const {
+Result<std::string> AttemptStore::adopt(Incoming incoming) const {
   incoming.pack.reset();
   incoming.index.reset();
   TRY(std::string config, read_file(path_ + "/config", 4096));
@@ -135,7 +135,14 @@ Status AttemptStore::adopt(Incoming incoming) const {
   const std::string target = path_ + "/objects/pack/pack-" + name;
   TRY_VOID(move_into(pack, target + ".pack"));
   TRY_VOID(move_into(index, target + ".idx"));  // last: git sees a pack by its index
-  return sync_folder(path_ + "/objects/pack");
+  TRY_VOID(sync_folder(path_ + "/objects/pack"));
+  return "pack-" + name;
+}
+
+void AttemptStore::remove_pack(const std::string& name) const {
+  const std::string path = path_ + "/objects/pack/" + name;
+  ::unlink((path + ".idx").c_str());  // first: git sees a pack by its index
+  ::unlink((path + ".pack").c_str());
 }
 
 Result<std::string> AttemptStore::commit(const CommitInput& input) const {

@@ -45,7 +45,10 @@ class AttemptStore {
 
   Result<Incoming> open_incoming() const;
   // Checks sizes, headers and that the index belongs to the pack, then moves both in, the index last.
-  Status adopt(Incoming incoming) const;
+  // The pack's name in the result: "pack-" and its checksum.
+  Result<std::string> adopt(Incoming incoming) const;
+  // Takes a pack of adopt() out again, with what only it has.
+  void remove_pack(const std::string& name) const;
   // Writes the commit object and returns its id. The tree must be in the store. An error of signing leaves
   // nothing; without a key the same commit can be made unsigned.
   Result<std::string> commit(const CommitInput& input) const;

@@ -69,6 +69,22 @@ Status mount_slot(const std::string& folder, const UserIds& owner) {
   return {};
 }
 
+// Root mounts and gives away by name there: nobody else may be able to put something else under a name on the
+// way.
+Status check_roots_own(const std::string& folder) {
+  for (std::string at = folder; !at.empty();) {
+    struct stat info {};
+    const bool there = ::lstat(at.c_str(), &info) == 0;
+    const bool sticky = (info.st_mode & S_ISVTX) != 0;  // only owners remove or rename there
+    if (there && (!S_ISDIR(info.st_mode) || info.st_uid != 0 || ((info.st_mode & 022U) != 0 && !sticky))) {
+      return make_error(Code::denied, at + " is not a folder of root's that nobody else can write",
+                        "name another one with --dir");
+    }
+    at.resize(at.rfind('/'));
+  }
+  return {};
+}
+
 // Everything of a slot but its mount. The image comes last, by a rename: half a slot is made again.
 Status make_slot(const std::string& folder, const SlotSetup& setup) {
   TRY_VOID(check_disk(setup.slots_dir, setup.bytes));
@@ -125,6 +141,7 @@ Result<unsigned> set_up_slots(const SlotSetup& setup) {
   if (setup.count > kMaxSlots) {
     return make_error(Code::usage, fmt::format("more than {} slots of one user", kMaxSlots));
   }
+  TRY_VOID(check_roots_own(setup.slots_dir));
   TRY_VOID(make_dirs(folder_of_user(setup.slots_dir, setup.owner.uid), 0755));
   unsigned made = 0;
   for (unsigned number = 1; number <= setup.count; ++number) {
@@ -139,6 +156,7 @@ Result<unsigned> set_up_slots(const SlotSetup& setup) {
 }
 
 Result<unsigned> remove_slots(const std::string& slots_dir, uid_t user) {
+  TRY_VOID(check_roots_own(slots_dir));
   const std::vector<std::string> folders = slots_of(slots_dir, user);
   std::vector<UniqueFd> locks;
   for (const std::string& folder : folders) {
