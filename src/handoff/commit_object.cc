@@ -63,7 +63,11 @@ std::string reparented_text(const std::string& text, const std::string& parent) 
   for (const std::string& line : split(text.substr(0, head), '\n')) {
     dropped = is_signature(line) || (dropped && starts_with(line, " "));
     if (dropped) continue;
-    out.append(starts_with(line, "parent ") ? "parent " + parent : line).append("\n");
+    if (starts_with(line, "parent ")) {
+      out.append("parent ").append(parent).append("\n");
+    } else {
+      out.append(line).append("\n");
+    }
   }
   return out + text.substr(head + 1);
 }
