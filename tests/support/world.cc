@@ -4,11 +4,13 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -75,6 +77,15 @@ std::string user_name(User user) {
 
 bool running_as_root() {
   return ::geteuid() == 0;
+}
+
+std::string tree_in_memory() {
+  constexpr std::pair<int, int> kUserAttributes{6, 6};
+  struct utsname name {};
+  std::pair<int, int> version;
+  if (::uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &version.first, &version.second) != 2)
+    std::abort();
+  return version < kUserAttributes ? "checkout" : "overlay";
 }
 
 void skip_or_fail(const std::string& capability, const std::string& reason) {

@@ -25,6 +25,9 @@ std::string user_name(User user);
 // comma-separated list, or "all"). To be returned from at once.
 void skip_or_fail(const std::string& capability, const std::string& reason);
 bool running_as_root();
+// What storage.tree has to be where memory holds the work of a writing phase: overlayfs needs user attributes
+// on tmpfs, which came with Linux 6.6. Debian 12's own kernel is older (tests/vm).
+std::string tree_in_memory();
 
 struct RunOutcome {
   ExitStatus status;

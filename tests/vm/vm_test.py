@@ -24,8 +24,8 @@ ROOTLESS = 12345
 TOOLS = ["qemu-system-x86_64", "apt-cache", "apt-get", "cpio", "depmod", "dpkg", "dpkg-deb", "git", "ldd", "mke2fs",
          "modprobe", "setpriv"]
 # Of each what it installs below /usr/bin, /usr/sbin and /usr/lib, and the libraries that this takes.
-GUEST_PACKAGES = ["git", "dash", "coreutils", "findutils", "sed", "grep", "diffutils", "e2fsprogs", "mount", "util-linux",
-                  "kmod"]
+GUEST_PACKAGES = ["git", "dash", "coreutils", "findutils", "sed", "grep", "diffutils", "e2fsprogs", "mount",
+                  "util-linux", "kmod"]
 INITRAMFS_TOOLS = ["sh", "mount", "insmod", "switch_root"]
 GUEST_MODULES = ["overlay", "loop"]  # loaded by the kernel when they are asked for, as on every Debian
 DISK_MODULES = ["virtio_pci", "virtio_blk"]
