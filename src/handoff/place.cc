@@ -89,8 +89,8 @@ class Placer {
     failpoint("apply-moved");
     // An update-ref that was killed behind its rename has moved the branch all the same.
     if (!done) {
-      TRY(const bool moved, has_moved(placement_));
-      if (moved) done = {};
+      const auto moved = has_moved(placement_);  // what git cannot tell has not
+      if (moved && *moved) done = {};
     }
     if (!done) {
       TRY_VOID(journal->undo(placement_));

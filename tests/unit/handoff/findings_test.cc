@@ -320,4 +320,42 @@ TEST(Findings, ChangedAttributesRewriteNothingThatWasNotTouched) {
   EXPECT_EQ(lab.sh(lab.at("trusted"), "git diff --cached --name-only w.txt"), "w.txt");
 }
 
+// What may be refused is not pushed out by what is only reported, however many there are of it and of their
+// names.
+TEST(Findings, ADriverIsNamedBeforeEverythingElse) {
+  Lab lab;
+  lab.make_source("printf '*.bin filter=lfs\\n' > .gitattributes; printf x > a.txt");
+  lab.prepare();
+  lab.edit(
+      "mkdir z; i=0; while [ $i -lt 250 ]; do mkfifo z/f$i; i=$((i+1)); done; printf secret > s.bin;"
+      "long=$(printf '%0200d' 7); mkdir -p d/$long/$long/$long; i=0; while [ $i -lt 300 ]; do printf x > "
+      "d/$long/$long/$long/$i; i=$((i+1)); done; printf secret > zz.bin");
+  auto snapshot = must(lab.snapshot());
+  EXPECT_TRUE(has(snapshot, "driver", "reported", "s.bin"));
+  EXPECT_TRUE(has(snapshot, "driver", "reported", "zz.bin"));
+  EXPECT_EQ(snapshot.findings.size(), 200U);
+  EXPECT_EQ(snapshot.more_findings, 52U);
+}
+
+// A repository in the place of a tracked file, or of a gitlink, is not looked into: its HEAD is a FIFO.
+TEST(Findings, ARepositoryInTheWayHoldsNothingUp) {
+  Lab lab;
+  lab.make_source(kWithGitlink);
+  lab.prepare();
+  const std::string edit =
+      "rm a.txt; mkdir -p a.txt/.git/objects a.txt/.git/refs; mkfifo a.txt/.git/HEAD; printf new > a.txt/n;"
+      "mkdir -p libs/sub/.git/objects libs/sub/.git/refs; mkfifo libs/sub/.git/HEAD; printf m > more.txt";
+  const auto expect = [&](const cofferdam::handoff::Snapshot& snapshot) {
+    EXPECT_TRUE(has(snapshot, "nested-git", "dropped", "a.txt/.git"));
+    const std::string with = "GIT_ALTERNATE_OBJECT_DIRECTORIES=$LAB/out/objects git ";
+    EXPECT_EQ(
+        lab.sh(lab.at("trusted"), with + "diff-tree -r --name-status --no-renames HEAD " + snapshot.tree),
+        "D\ta.txt\nA\ta.txt/n\nA\tmore.txt");
+  };
+  lab.sh(lab.at("work"), edit);
+  expect(must(lab.snapshot()));
+  lab.reset();
+  expect(must(lab.overlay_snapshot(edit, {}, false)));
+}
+
 }  // namespace

@@ -1,5 +1,6 @@
 #include "unit/handoff/lab.h"
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ constexpr cofferdam::UserIds kBoxUser{65533, 65533};
 }  // namespace
 
 Lab::Lab() : dir_(must(TempDir::create("/tmp", "cofferdam-lab-"))) {
+  ::signal(SIGPIPE, SIG_IGN);  // as the product does
   if (::geteuid() == 0) {
     boxed_ = kBoxUser;
     ::chmod(dir_.path().c_str(), 0755);  // NOLINT: the boxed user must pass
@@ -116,9 +118,10 @@ cofferdam::Result<cofferdam::handoff::Snapshot> Lab::snapshot(cofferdam::handoff
   return cofferdam::handoff::decode_snapshot(done.out);
 }
 
-cofferdam::Result<cofferdam::handoff::Snapshot> Lab::overlay_snapshot(
-    const std::string& edit, cofferdam::handoff::SnapshotInput input) const {
-  sh(at("trusted"), edit);
+cofferdam::Result<cofferdam::handoff::Snapshot> Lab::overlay_snapshot(const std::string& edit,
+                                                                      cofferdam::handoff::SnapshotInput input,
+                                                                      bool trusted_too) const {
+  if (trusted_too) sh(at("trusted"), edit);
   input.base_tree = cloned.identity.tree;
   input.overlay = true;
   sh(dir_.path(),

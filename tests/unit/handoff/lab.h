@@ -52,7 +52,7 @@ class Lab {
   // The same edits in the trusted copy and through an overlay over the tree as prepare() made it, in
   // namespaces of their own; then the snapshot with the upper layer at hand.
   cofferdam::Result<cofferdam::handoff::Snapshot> overlay_snapshot(
-      const std::string& edit, cofferdam::handoff::SnapshotInput input = {}) const;
+      const std::string& edit, cofferdam::handoff::SnapshotInput input = {}, bool trusted_too = true) const;
   cofferdam::Result<cofferdam::handoff::Collected> collect(const cofferdam::handoff::AttemptStore& store,
                                                            cofferdam::handoff::CollectInput input) const;
   cofferdam::handoff::AttemptStore make_store(const std::string& name) const;
