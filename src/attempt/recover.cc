@@ -399,7 +399,11 @@ Result<std::set<std::string>> candidates(const std::string& state_dir, ledger::L
   if (!is_directory(folder)) return ids;
   TRY(const std::vector<std::string> names, list_dir(folder));
   for (const std::string& name : names) {
-    if (contract::is_attempt_id(name) && is_unfinished(folder_of(state_dir, name))) ids.insert(name);
+    if (!contract::is_attempt_id(name)) continue;
+    const std::string own = folder_of(state_dir, name);
+    // Killed between the making of the folder and its lock: nothing is in it, and nobody would look for it.
+    if (::rmdir(own.c_str()) == 0) continue;
+    if (is_unfinished(own)) ids.insert(name);
   }
   return ids;
 }
