@@ -127,11 +127,12 @@ Result<MergeOutcome> ApplyScratch::merge(const std::string& base_tree, const std
       call_on(git_dir_, {"merge-tree", "--write-tree", "-z", "--name-only", "--messages", left, right});
   call.extra_env = settings_;
   TRY(const Captured merged, git::try_git(call));
-  if (merged.status.code != 0 && merged.status.code != 1) {
+  const int code = merged.status.code.value_or(-1);
+  if (code < 0 || code > 1) {
     return make_error(Code::io, "git merge-tree: " + git::first_line(merged.err));
   }
   MergeOutcome outcome = read_merge(merged.out);
-  if (!is_object_id(outcome.tree) || (merged.status.code == 1) == outcome.conflicts.empty()) {
+  if (!is_object_id(outcome.tree) || (code == 1) == outcome.conflicts.empty()) {
     return make_error(Code::protocol, "git merge-tree printed no result");
   }
   return outcome;

@@ -15,7 +15,6 @@ namespace cofferdam::handoff {
 namespace {
 
 using contract::Finding;
-using contract::FindingAction;
 
 std::string lower(std::string_view text) {
   std::string out(text);

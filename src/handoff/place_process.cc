@@ -29,6 +29,7 @@ constexpr std::array kCodes = {Code::usage,   Code::config,   Code::missing_tool
 
 std::vector<std::string> code_names() {
   std::vector<std::string> names;
+  names.reserve(kCodes.size());
   for (const Code code : kCodes) names.emplace_back(code_name(code));
   return names;
 }
@@ -113,15 +114,21 @@ Answer work() {
   if (!plan) return answer.error = std::move(plan).error(), answer;
   if (starts_with(*plan, "mend:")) {
     auto mended = mend(plan->substr(5));
-    if (mended) answer.mended = *std::move(mended);
-    if (!mended) answer.error = std::move(mended).error();
+    if (mended) {
+      answer.mended = *std::move(mended);
+    } else {
+      answer.error = std::move(mended).error();
+    }
     return answer;
   }
   auto placement = decode_placement(*plan);
   if (!placement) return answer.error = std::move(placement).error(), answer;
   auto placed = place(*placement, kContentFd);
-  if (placed) answer.obstacles = *std::move(placed);
-  if (!placed) answer.error = std::move(placed).error();
+  if (placed) {
+    answer.obstacles = *std::move(placed);
+  } else {
+    answer.error = std::move(placed).error();
+  }
   return answer;
 }
 
