@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "attempt/lock.h"
+#include "attempt/take_work.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "clone/clone.h"
@@ -94,7 +95,7 @@ Result<ApplyReport> apply(const Host& host, const contract::ResultRecord& result
     return make_error(Code::conflict, fmt::format("somebody works on attempt \"{}\"", result.attempt_id),
                       "try again later");
   }
-  TRY(const handoff::AttemptStore store, handoff::AttemptStore::open(lock->folder() + "/store.git"));
+  TRY(const handoff::AttemptStore store, handoff::AttemptStore::open(store_path(lock->folder())));
   const handoff::ApplyInput input = input_of(host, result, request, source);
   TRY(const std::string mended, handoff::mend_apart(host.program, source.head_dir, source.run_as));
   TRY(handoff::ApplyPlan plan, handoff::plan_apply(store, input, lock->folder()));

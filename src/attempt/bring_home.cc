@@ -26,7 +26,7 @@ constexpr const char* kSignLater =
 
 bool has_upper_layer(const BringHomeInput& in) {
   const auto& storage = in.account.result().storage;
-  return storage.has_value() && storage->tree == "overlay";
+  return storage.has_value() && storage->has_upper_layer();
 }
 
 WorkSource work_of(const BringHomeInput& in) {

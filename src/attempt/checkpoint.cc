@@ -197,11 +197,12 @@ void Checkpoints::finish() {
   if (!outcome->has_value())
     return answer(asked.peer, {{"ok", true}, {"commit", nullptr}, {"tree", nullptr}});
   const contract::ChangeCommit& made = (*outcome)->commit;
-  drop_older((*outcome)->pack, made.by == "time");
   if (made.by != "time") account_.result().change.commits.push_back(made);
   account_.event(
       contract::event_type::checkpointed,
       {{"commit", made.commit}, {"tree", made.tree}, {"by", made.by}, {"at", to_rfc3339(made.at)}});
+  // Behind the record: a recovery goes by the last one that is recorded, and needs its pack.
+  drop_older((*outcome)->pack, made.by == "time");
   answer(asked.peer, {{"ok", true}, {"commit", made.commit}, {"tree", made.tree}});
 }
 

@@ -17,6 +17,7 @@
 #include "attempt/box_host.h"
 #include "attempt/bring_home.h"
 #include "attempt/lock.h"
+#include "attempt/take_work.h"
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/io.h"
@@ -96,12 +97,7 @@ class Leftovers {
     storage_.reset();
     for (const char* name : {"/keeper", "/control"}) ::unlink((folder_ + name).c_str());
     // A pack that was on its way from a collect box.
-    auto names = list_dir(folder_ + "/store.git");
-    if (!names) return {};
-    for (const std::string& name : *names) {
-      if (starts_with(name, "incoming-")) TRY_VOID(remove_tree(folder_ + "/store.git/" + name));
-    }
-    return {};
+    return handoff::remove_incoming(store_path(folder_));
   }
 
  private:
@@ -436,11 +432,11 @@ Result<std::string> publish_again(const Host& host, ledger::Ledger& ledger, cons
                                   const contract::ResultRecord& result) {
   TRY(const std::optional<AttemptLock> lock, AttemptLock::try_take(host.state_dir, id));
   // Somebody works on it, or its work was discarded.
-  if (!lock.has_value() || !exists(lock->folder() + "/store.git")) return std::string();
+  if (!lock.has_value() || !exists(store_path(lock->folder()))) return std::string();
   TRY(const auto row, ledger.publication(id));
   const std::string place = row.has_value() ? row->ref : handoff::branch_ref(host.config.branch_prefix, id);
   TRY(const clone::Source source, clone::open_source(result.clone->repository));
-  TRY(const handoff::AttemptStore store, handoff::AttemptStore::open(lock->folder() + "/store.git"));
+  TRY(const handoff::AttemptStore store, handoff::AttemptStore::open(store_path(lock->folder())));
   // What was signed for an earlier try keeps its id: of some kinds of keys no two signatures are the same.
   std::string commit = row.has_value() && is_object_id(row->commit) ? row->commit : *result.change.commit;
   if (!host.config.sign_key.empty()) {

@@ -383,7 +383,7 @@ class Attempt {
                            : std::chrono::milliseconds(0);
     Checkpoints checkpoints(
         account_,
-        {host_, invocation_, *cloned_, ready_.boxes, storage_->ref(), dir_, storage.tree == "overlay"},
+        {host_, invocation_, *cloned_, ready_.boxes, storage_->ref(), dir_, storage.has_upper_layer()},
         every);
     Status watched = watch({account_, *cancel_, *box_, gateway_.has_value() ? &*gateway_ : nullptr, *decoder,
                             *std::move(out_), *std::move(err_), invocation_, deadline_, checkpoints,

@@ -25,11 +25,7 @@ Result<handoff::AttemptStore> open_store(const WorkSource& from) {
     TRY_VOID(remove_tree(path));
     return handoff::AttemptStore::create(path, from.cloned.identity, from.cloned.packs);
   }
-  TRY(const std::vector<std::string> names, list_dir(path));
-  for (const std::string& name : names) {
-    std::string left = path;
-    if (starts_with(name, handoff::kIncoming)) TRY_VOID(remove_tree(left.append("/").append(name)));
-  }
+  TRY_VOID(handoff::remove_incoming(path));
   return opened;
 }
 

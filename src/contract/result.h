@@ -61,6 +61,7 @@ struct StorageFacts {
   // full "checkout", with the reason when it was not what had been planned.
   std::string tree = {};
   std::string tree_reason = {};
+  bool has_upper_layer() const { return tree == "overlay"; }
 };
 
 // An attempt whose supervisor went away was closed by somebody else.

@@ -87,11 +87,6 @@ class Placer {
     failpoint("apply-swapped");
     if (done) done = move_branch();
     failpoint("apply-moved");
-    // An update-ref that was killed behind its rename has moved the branch all the same.
-    if (!done) {
-      const auto moved = has_moved(placement_);  // what git cannot tell has not
-      if (moved && *moved) done = {};
-    }
     if (!done) {
       TRY_VOID(journal->undo(placement_));
       TRY_VOID(journal->remove());
@@ -258,8 +253,12 @@ class Placer {
                              placement_.new_head, placement_.old_head});
     call.extra_env = {"GIT_COMMITTER_NAME=" + placement_.name, "GIT_COMMITTER_EMAIL=" + placement_.email};
     call.outlives_us = true;
-    TRY(const std::string none, git::run_git(call));
-    return {};
+    const auto updated = git::run_git(call);
+    if (updated) return {};
+    // One that was killed behind its rename has moved the branch all the same; what git cannot tell has not.
+    const auto moved = has_moved(placement_);
+    if (moved && *moved) return {};
+    return updated.error();
   }
 
   const Placement& placement_;

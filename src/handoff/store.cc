@@ -16,6 +16,8 @@
 namespace cofferdam::handoff {
 namespace {
 
+constexpr const char* kIncoming = "incoming-";
+
 git::GitCall call_on(const std::string& store, std::vector<std::string> args) {
   git::GitCall call;
   call.git_dir = store;
@@ -115,6 +117,16 @@ Result<AttemptStore> AttemptStore::open(const std::string& path) {
   if (!exists(path + "/objects/info/alternates"))
     return make_error(Code::not_found, "there is no store at " + path);
   return AttemptStore(path);
+}
+
+Status remove_incoming(const std::string& store_path) {
+  const auto names = list_dir(store_path);
+  if (!names) return {};
+  for (const std::string& name : *names) {
+    std::string left = store_path;
+    if (starts_with(name, kIncoming)) TRY_VOID(remove_tree(left.append("/").append(name)));
+  }
+  return {};
 }
 
 Result<Incoming> AttemptStore::open_incoming() const {

@@ -23,8 +23,9 @@ struct CommitInput {
   std::string sign_key = {};  // contract::Config::sign_key
 };
 
-// How the folders of open_incoming() begin.
-inline constexpr const char* kIncoming = "incoming-";
+// Removes what open_incoming() has left in a store when its process was killed; a store that is not there is
+// fine.
+Status remove_incoming(const std::string& store_path);
 
 // Where a collect box writes: two empty files in a folder that is removed unless they are adopted.
 struct Incoming {
