@@ -25,7 +25,7 @@ Result<unsigned> set_up_host(const HostSetup& setup) {
   if (setup.bytes < workspace::kLeastImageBytes || setup.inodes < workspace::kLeastImageInodes) {
     return make_error(Code::usage, "a slot needs at least 2 MiB and 64 inodes", "raise --bytes and --inodes");
   }
-  return workspace::set_up_slots({setup.slots_dir, setup.owner, setup.slots, setup.bytes, setup.inodes});
+  return workspace::set_up_slots(setup);
 }
 
 Result<unsigned> remove_host_setup(const std::string& slots_dir, uid_t user) {

@@ -4,18 +4,12 @@
 #include <cstdint>
 #include <string>
 
-#include "base/process.h"
 #include "base/result.h"
+#include "workspace/slots.h"
 
 namespace cofferdam::attempt {
 
-struct HostSetup {
-  std::string slots_dir;
-  UserIds owner;
-  unsigned slots = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t inodes = 0;
-};
+using HostSetup = workspace::SlotSetup;
 
 // Needs root. Returns how many slots were made; those that were there stay as they are.
 Result<unsigned> set_up_host(const HostSetup& setup);

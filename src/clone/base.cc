@@ -97,9 +97,7 @@ std::int64_t last_use(const std::string& folder) {
 }
 
 git::GitCall on_store(const std::string& store, std::vector<std::string> args) {
-  git::GitCall call;
-  call.git_dir = store;
-  call.args = std::move(args);
+  git::GitCall call = git::call_in(store, std::move(args));
   call.limits.out_bytes = kMaxListing;
   return call;
 }

@@ -162,10 +162,7 @@ bool has_object(const Source& source, const std::string& id) {
 }  // namespace
 
 git::GitCall call_on(const Source& source, std::vector<std::string> args) {
-  git::GitCall call;
-  call.git_dir = source.git_dir;
-  call.args = std::move(args);
-  call.run_as = source.run_as;
+  git::GitCall call = git::call_in(source.git_dir, std::move(args), source.run_as);
   call.limits.out_bytes = kMaxAnswer;
   return call;
 }

@@ -20,17 +20,6 @@ constexpr std::size_t kMaxListing = 256U << 20U;  // of paths
 // With more than this that look changed, they are counted by their times alone: nobody waits for a count.
 constexpr std::size_t kMaxCompared = 20'000;
 
-// In a list of git's; a path with a double quote or a colon in it needs quotes
-// (GIT_ALTERNATE_OBJECT_DIRECTORIES in git(1)).
-std::string quoted(const std::string& path) {
-  std::string out = "\"";
-  for (const char byte : path) {
-    if (byte == '"' || byte == '\\') out.push_back('\\');
-    out.push_back(byte);
-  }
-  return out.append("\"");
-}
-
 // A bare repository of ours that the owner may write, and gits in it that see the user's work tree.
 class Desk {
  public:
@@ -67,7 +56,7 @@ class Desk {
     call.limits.out_bytes = kMaxListing;
     const std::string own = path_ + "/" + index;
     call.extra_env = {"GIT_INDEX_FILE=" + (index.empty() ? source_.head_dir + "/index" : own),
-                      "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + quoted(source_.git_dir + "/objects")};
+                      "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + git::quoted_path(source_.git_dir + "/objects")};
     return call;
   }
 
@@ -266,10 +255,8 @@ Result<std::string> write_tree(const Desk& desk, const Uncommitted& found, const
 
 Result<std::string> write_commit(const Desk& desk, const std::string& tree, const WorkTreeWish& wish) {
   git::GitCall call = desk.call({"commit-tree", tree, "-p", wish.head});
-  for (const char* who : {"AUTHOR", "COMMITTER"}) {
-    call.extra_env.push_back(fmt::format("GIT_{}_NAME={}", who, wish.author_name));
-    call.extra_env.push_back(fmt::format("GIT_{}_EMAIL={}", who, wish.author_email));
-    call.extra_env.push_back(fmt::format("GIT_{}_DATE=@{} +0000", who, wish.time.ms / 1000));
+  for (std::string& entry : git::identity_env(wish.author_name, wish.author_email, wish.time.ms / 1000)) {
+    call.extra_env.push_back(std::move(entry));
   }
   const std::string message =
       fmt::format("Uncommitted files on top of {}\n\nThe base of attempt {}, recorded by Cofferdam.\n",

@@ -225,6 +225,38 @@ Result<std::string> pipe_git(const GitCall& from, const GitCall& into) {
   return content_of(printed, into.limits.out_bytes);
 }
 
+GitCall call_in(std::string git_dir, std::vector<std::string> args, std::optional<UserIds> run_as) {
+  GitCall call;
+  call.git_dir = std::move(git_dir);
+  call.args = std::move(args);
+  call.run_as = run_as;
+  return call;
+}
+
+std::string quoted_path(const std::string& path) {
+  std::string out = "\"";
+  for (const char c : path) {
+    if (c == '"' || c == '\\') out.push_back('\\');
+    if (c == '\n') {
+      out.append("\\n");
+    } else {
+      out.push_back(c);
+    }
+  }
+  return out.append("\"");
+}
+
+std::vector<std::string> identity_env(const std::string& name, const std::string& email,
+                                      std::int64_t seconds) {
+  std::vector<std::string> env;
+  for (const char* who : {"AUTHOR", "COMMITTER"}) {
+    env.push_back(fmt::format("GIT_{}_NAME={}", who, name));
+    env.push_back(fmt::format("GIT_{}_EMAIL={}", who, email));
+    env.push_back(fmt::format("GIT_{}_DATE=@{} +0000", who, seconds));
+  }
+  return env;
+}
+
 Result<std::optional<UserIds>> run_as_owner(const std::string& git_dir) {
   struct stat info {};
   if (::stat(git_dir.c_str(), &info) != 0) return sys_error(git_dir, errno);

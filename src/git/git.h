@@ -41,6 +41,14 @@ struct GitCall {
   Waiter wait = {};  // of pipe_git() and stream_git(); none: nothing but the time ends them early
 };
 
+// A call on that git directory.
+GitCall call_in(std::string git_dir, std::vector<std::string> args, std::optional<UserIds> run_as = {});
+// As GIT_ALTERNATE_OBJECT_DIRECTORIES takes a path that may hold a colon: quoted as in C (git(1)).
+std::string quoted_path(const std::string& path);
+// Author and committer of a commit that git makes, in UTC.
+std::vector<std::string> identity_env(const std::string& name, const std::string& email,
+                                      std::int64_t seconds);
+
 // Standard output of a git that ended with 0. Otherwise an error with the verb and git's own first line:
 // Code::io, Code::timeout, Code::exhausted (more output than allowed), Code::missing_tool.
 Result<std::string> run_git(const GitCall& call);

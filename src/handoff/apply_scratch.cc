@@ -13,9 +13,7 @@ namespace {
 constexpr std::size_t kMaxListing = 256U << 20U;
 
 git::GitCall call_on(const std::string& git_dir, std::vector<std::string> args) {
-  git::GitCall call;
-  call.git_dir = git_dir;
-  call.args = std::move(args);
+  git::GitCall call = git::call_in(git_dir, std::move(args));
   call.limits.out_bytes = kMaxListing;
   return call;
 }
@@ -109,11 +107,7 @@ Result<std::string> ApplyScratch::root_commit(const std::string& tree, const std
     call.args.emplace_back("-p");
     call.args.push_back(parent);
   }
-  for (const char* who : {"AUTHOR", "COMMITTER"}) {
-    call.extra_env.push_back(fmt::format("GIT_{}_NAME=x", who));
-    call.extra_env.push_back(fmt::format("GIT_{}_EMAIL=x", who));
-    call.extra_env.push_back(fmt::format("GIT_{}_DATE=@1 +0000", who));
-  }
+  call.extra_env = git::identity_env("x", "x", 1);
   TRY(const std::string out, git::run_git(call));
   return std::string(trim(out));
 }

@@ -11,11 +11,7 @@ namespace cofferdam::handoff {
 namespace {
 
 git::GitCall call_on(const ApplyInput& input, std::vector<std::string> args) {
-  git::GitCall call;
-  call.git_dir = input.head_dir;
-  call.args = std::move(args);
-  call.run_as = input.run_as;
-  return call;
+  return git::call_in(input.head_dir, std::move(args), input.run_as);
 }
 
 using Settings = std::map<std::string, std::string>;

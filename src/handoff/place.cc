@@ -23,10 +23,7 @@ namespace {
 using Obstacles = std::vector<Obstacle>;
 
 git::GitCall call_on(const Placement& placement, std::vector<std::string> args) {
-  git::GitCall call;
-  call.git_dir = placement.git_dir;
-  call.args = std::move(args);
-  return call;
+  return git::call_in(placement.git_dir, std::move(args));
 }
 
 // git keeps its place in a longer operation in these.

@@ -27,11 +27,9 @@ Error busy(const std::string& path) {
 }  // namespace
 
 Result<bool> has_moved(const Placement& placement) {
-  git::GitCall call;
-  call.git_dir = placement.git_dir;
-  call.args = {"merge-base", "--is-ancestor", placement.new_head,
-               placement.branch.empty() ? "HEAD" : placement.branch};
-  TRY(const Captured answer, git::try_git(call));
+  TRY(const Captured answer,
+      git::try_git(git::call_in(placement.git_dir, {"merge-base", "--is-ancestor", placement.new_head,
+                                                    placement.branch.empty() ? "HEAD" : placement.branch})));
   if (answer.status.code == 0) return true;
   if (answer.status.code == 1) return false;
   return make_error(Code::io, "git merge-base: " + git::first_line(answer.err));

@@ -16,11 +16,7 @@ namespace {
 constexpr const char* kHeads = "refs/heads/";
 
 git::GitCall call_on(const PublishInput& input, std::vector<std::string> args) {
-  git::GitCall call;
-  call.git_dir = input.git_dir;
-  call.args = std::move(args);
-  call.run_as = input.run_as;
-  return call;
+  return git::call_in(input.git_dir, std::move(args), input.run_as);
 }
 
 Error taken(const std::string& ref) {

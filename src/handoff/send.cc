@@ -38,20 +38,6 @@ Status must_be_folder(const std::string& path, uid_t owner) {
                     "put such a folder in its place");
 }
 
-// As the list of alternates in the environment takes a path with a colon: quoted as in C.
-std::string quoted(const std::string& path) {
-  std::string out = "\"";
-  for (char c : path) {
-    if (c == '"' || c == '\\') out.push_back('\\');
-    if (c == '\n') {
-      out += "\\n";
-    } else {
-      out.push_back(c);
-    }
-  }
-  return out + "\"";
-}
-
 // index-pack wants the folder to be there. Nobody else reads in it; what leaves it has git's own modes.
 constexpr const char* kOpen = R"(umask 077; mkdir -- "$1" "$1"/pack)";
 // Fixed text; paths are its arguments. A pack is there once its index is, so that goes last.
@@ -80,20 +66,11 @@ Status run_there(const Target& to, const char* script, const std::string& quaran
   return make_error(Code::io, git::first_line(done.err));
 }
 
-git::GitCall call_on(const std::string& git_dir, const std::optional<UserIds>& run_as,
-                     std::vector<std::string> args) {
-  git::GitCall call;
-  call.git_dir = git_dir;
-  call.args = std::move(args);
-  call.run_as = run_as;
-  return call;
-}
-
 // Of these ids, one a line, those that are commits there.
 Result<std::vector<std::string>> commits_among(const std::string& git_dir, const std::string& ids,
                                                const std::optional<UserIds>& run_as) {
   git::GitCall look =
-      call_on(git_dir, run_as, {"cat-file", "--batch-check=%(objecttype) %(objectname)", "--buffer"});
+      git::call_in(git_dir, {"cat-file", "--batch-check=%(objecttype) %(objectname)", "--buffer"}, run_as);
   look.input = ids;
   TRY(const std::string out, git::run_git(look));
   std::vector<std::string> commits;
@@ -112,7 +89,7 @@ Result<bool> has_commit(const std::string& git_dir, const std::string& id,
 // Heads of the target that `from_dir` has too: what is behind them need not be sent.
 Result<std::vector<std::string>> common_commits(const std::string& from_dir, const Target& to) {
   TRY(const std::string heads,
-      git::run_git(call_on(to.git_dir, to.run_as, {"for-each-ref", "--format=%(objectname)"})));
+      git::run_git(git::call_in(to.git_dir, {"for-each-ref", "--format=%(objectname)"}, to.run_as)));
   return commits_among(from_dir, heads, {});
 }
 
@@ -156,18 +133,15 @@ Result<std::string> revisions_for(const std::string& from_dir, const std::string
 }
 
 Status send_objects(const std::string& from_dir, const std::string& revisions, const Target& to) {
-  git::GitCall from;
-  from.git_dir = from_dir;
-  from.args = {"pack-objects", "--revs", "--stdout", "--delta-base-offset", "-q"};
+  git::GitCall from =
+      git::call_in(from_dir, {"pack-objects", "--revs", "--stdout", "--delta-base-offset", "-q"});
   from.input = revisions;
   const std::string objects = to.git_dir + "/objects";
   const std::string quarantine = objects + "/tmp_objdir-cofferdam-" + random_hex(8);
-  git::GitCall into;
-  into.git_dir = to.git_dir;
-  into.args = {"index-pack", "--stdin", "--strict", "--fsck-objects"};
-  into.run_as = to.run_as;
+  git::GitCall into =
+      git::call_in(to.git_dir, {"index-pack", "--stdin", "--strict", "--fsck-objects"}, to.run_as);
   into.extra_env = {"GIT_OBJECT_DIRECTORY=" + quarantine,
-                    "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + quoted(objects)};
+                    "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + git::quoted_path(objects)};
   Status added = run_there(to, kOpen, quarantine);
   if (added) {
     auto sent = git::pipe_git(from, into);

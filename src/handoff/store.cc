@@ -18,13 +18,6 @@ namespace {
 
 constexpr const char* kIncoming = "incoming-";
 
-git::GitCall call_on(const std::string& store, std::vector<std::string> args) {
-  git::GitCall call;
-  call.git_dir = store;
-  call.args = std::move(args);
-  return call;
-}
-
 Result<std::string> read_part(const UniqueFd& fd, off_t at, std::size_t size) {
   std::string bytes(size, '\0');
   const ssize_t n = ::pread(fd.get(), bytes.data(), size, at);
@@ -172,19 +165,20 @@ Result<std::string> AttemptStore::commit(const CommitInput& input) const {
 
 Result<bool> AttemptStore::is_signed(const std::string& commit) const {
   TRY_VOID(require_ids({&commit}));
-  TRY(const std::string text, git::run_git(call_on(path_, {"cat-file", "commit", commit})));
+  TRY(const std::string text, git::run_git(git::call_in(path_, {"cat-file", "commit", commit})));
   return is_signed_text(text);
 }
 
 Result<std::string> AttemptStore::sign(const std::string& base, const std::string& commit,
                                        const std::string& key) const {
   TRY_VOID(require_ids({&base, &commit}));
-  TRY(const std::string listed, git::run_git(call_on(path_, {"rev-list", "--reverse", commit, "^" + base})));
+  TRY(const std::string listed,
+      git::run_git(git::call_in(path_, {"rev-list", "--reverse", commit, "^" + base})));
   if (trim(listed).empty()) return commit;
   std::string last = base;
   bool anew = false;
   for (const std::string& id : split(trim(listed), '\n')) {
-    TRY(const std::string text, git::run_git(call_on(path_, {"cat-file", "commit", id})));
+    TRY(const std::string text, git::run_git(git::call_in(path_, {"cat-file", "commit", id})));
     anew = anew || !is_signed_text(text);
     if (!anew) {
       last = id;
@@ -199,7 +193,7 @@ Result<std::string> AttemptStore::sign(const std::string& base, const std::strin
 Result<std::string> AttemptStore::diff(const std::string& base, const std::string& commit,
                                        std::size_t max_bytes) const {
   TRY_VOID(require_ids({&base, &commit}));
-  git::GitCall call = call_on(
+  git::GitCall call = git::call_in(
       path_, {"diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames",
               "--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/", "--full-index", base, commit});
   call.limits.out_bytes = max_bytes;
