@@ -34,12 +34,17 @@ std::optional<std::uint64_t> start_of(const std::string& stat) {
 
 }  // namespace
 
+Result<std::string> boot_id() {
+  TRY(const std::string text, read_file("/proc/sys/kernel/random/boot_id", 256));
+  return std::string(trim(text));
+}
+
 Result<ProcessId> identify(pid_t pid) {
   TRY(const std::string stat, read_file(fmt::format("/proc/{}/stat", pid), 8192));
-  TRY(const std::string boot, read_file("/proc/sys/kernel/random/boot_id", 256));
+  TRY(const std::string boot, boot_id());
   const auto start = start_of(stat);
   if (!start.has_value()) return make_error(Code::not_found, fmt::format("process {} has ended", pid));
-  return ProcessId{pid, *start, std::string(trim(boot))};
+  return ProcessId{pid, *start, boot};
 }
 
 std::optional<UniqueFd> open_process(const ProcessId& id) {

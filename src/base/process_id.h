@@ -20,6 +20,8 @@ struct ProcessId {
   bool operator==(const ProcessId&) const = default;
 };
 
+// Which boot of the machine this is: random(4).
+Result<std::string> boot_id();
 // Of a running process; Code::not_found when there is none of that number.
 Result<ProcessId> identify(pid_t pid);
 // A pidfd of exactly that process; none when it has ended.

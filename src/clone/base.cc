@@ -11,8 +11,10 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/in_use.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "contract/vault.h"
 
 namespace cofferdam::clone {
 namespace {
@@ -89,13 +91,6 @@ std::string base_at(const BaseWish& wish, const std::string& name) {
   return folder.append("/").append(name);
 }
 
-// Nanoseconds since 1970.
-std::int64_t last_use(const std::string& folder) {
-  struct stat info {};
-  if (::stat((folder + "/in-use").c_str(), &info) != 0) return 0;
-  return std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
-}
-
 git::GitCall on_store(const std::string& store, std::vector<std::string> args) {
   git::GitCall call = git::call_in(store, std::move(args));
   call.limits.out_bytes = kMaxListing;
@@ -161,12 +156,12 @@ std::string base_name(const contract::CloneIdentity& identity, const std::vector
 }
 
 std::string bases_of(const std::string& vault_dir, const std::string& git_dir) {
-  return vault_dir + "/" + sha256_hex(git_dir).substr(0, 16) + "/base";
+  return contract::vault_folder(vault_dir, git_dir) + "/base";
 }
 
 Status make_base(const BaseWish& wish) {
   TRY_VOID(make_dirs(wish.parent));
-  TRY(const BaseNursery nursery, BaseNursery::create(wish.parent));
+  TRY(const Nursery nursery, Nursery::create(wish.parent));
   const std::string made = nursery.path() + "/base";
   TRY_VOID(git::create_bare(made, wish.object_format));
   bool on_ancestor = false;
@@ -219,7 +214,7 @@ void choose_ancestor(const Source& source, BaseWish* wish) {
   std::vector<std::pair<std::int64_t, std::string>> candidates;
   for (const std::string& name : *names) {
     if (!is_object_id(name) || name.size() != wish->tip.size() || name == wish->tip) continue;
-    candidates.emplace_back(-last_use(base_at(*wish, name)), name);
+    candidates.emplace_back(-last_use_ns(base_at(*wish, name)), name);
   }
   std::sort(candidates.begin(), candidates.end());
   int tries = 0;

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,44 +11,16 @@
 #include <map>
 #include <numeric>
 
+#include "base/in_use.h"
 #include "base/text.h"
 
 namespace cofferdam::clone {
 namespace {
 
-constexpr const char* kUseFile = "/in-use";
-constexpr const char* kNew = ".new-";
-constexpr const char* kGone = ".gone-";
 constexpr std::size_t kMaxAlternatesBytes = 64U << 10U;
 constexpr std::size_t kMaxRepositoryBytes = 8192;
 // Each further try means that an eviction came between two system calls.
 constexpr int kMaxTries = 100;
-
-std::int64_t nanoseconds(const struct timespec& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
-// With the full resolution of the clock (the kernel's own stamp is some milliseconds coarse): an eviction
-// tells by this whether anybody has used the pack since it looked.
-void mark_use(int lock) {
-  struct timespec times[2]{};
-  if (::clock_gettime(CLOCK_REALTIME, &times[1]) != 0) return;
-  times[0].tv_nsec = UTIME_OMIT;
-  (void)::futimens(lock, times);  // a wrong age only makes a worse choice
-}
-
-Status lock_waiting(int fd, int kind, const std::string& shown) {
-  while (::flock(fd, kind) != 0) {
-    if (errno != EINTR) return sys_error("cannot lock " + shown, errno);
-  }
-  return {};
-}
-
-// A folder, and no symbolic link to one.
-bool is_own_folder(const std::string& path) {
-  struct stat info {};
-  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
 
 Result<std::vector<std::string>> folders_in(const std::string& path) {
   std::vector<std::string> folders;
@@ -93,23 +64,6 @@ Result<Borrowers> find_borrowers(const std::string& state_dir) {
   return borrowers;
 }
 
-// nullopt when it is in use, or has gone.
-std::optional<UniqueFd> lock_unused(const std::string& folder) {
-  const std::string path = folder + kUseFile;
-  auto lock = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-  if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0 || !is_still_at(lock->get(), path)) {
-    return std::nullopt;
-  }
-  return *std::move(lock);
-}
-
-// The last use, or the making of a base that has not been used since there is such a file.
-std::int64_t last_use(const std::string& folder) {
-  struct stat info {};
-  if (::lstat((folder + kUseFile).c_str(), &info) != 0 && ::lstat(folder.c_str(), &info) != 0) return 0;
-  return nanoseconds(info.st_mtim);
-}
-
 // What of a base others have too. Packs that go meanwhile are not counted.
 std::vector<SharedFile> shared_files(const std::string& folder) {
   std::vector<SharedFile> shared;
@@ -131,7 +85,7 @@ Result<BaseEntry> look_at(const std::string& vault, const std::string& repositor
   entry.head = name.substr(0, name.find('-'));
   const std::string folder = vault + "/" + entry.key;
   // In this order: whoever uses the base after the look at the time changes it.
-  entry.last_use_ns = last_use(folder);
+  entry.last_use_ns = last_use_ns(folder);
   if (exists(folder + kUseFile)) entry.in_use = !lock_unused(folder).has_value();
   TRY(entry.bytes, tree_bytes(folder));
   entry.shared = shared_files(folder);
@@ -142,13 +96,13 @@ Result<BaseEntry> look_at(const std::string& vault, const std::string& repositor
 // False when the base is in use, or was used since `entry` was taken.
 Result<bool> evict_one(const std::string& vault, const BaseEntry& entry) {
   const std::string folder = vault + "/" + entry.key;
-  const std::string gone = folder.substr(0, folder.rfind('/') + 1) + kGone + random_hex(8);
+  const std::string gone = folder.substr(0, folder.rfind('/') + 1) + kGonePrefix + random_hex(8);
   {
     const bool was_used = exists(folder + kUseFile);  // otherwise the lock makes the file, with a new time
     const std::optional<UniqueFd> lock = lock_unused(folder);
     struct stat info {};
     if (!lock.has_value() || ::fstat(lock->get(), &info) != 0) return false;
-    if (was_used && nanoseconds(info.st_mtim) != entry.last_use_ns) return false;
+    if (was_used && modified_ns(info) != entry.last_use_ns) return false;
     if (::rename(folder.c_str(), gone.c_str()) != 0) return sys_error("cannot evict " + folder, errno);
   }
   TRY_VOID(remove_tree(gone));
@@ -164,13 +118,11 @@ Result<std::uint64_t> remove_leftovers(const std::string& vault) {
     parent.append("/").append(repository).append("/base");
     TRY(const std::vector<std::string> names, folders_in(parent));
     for (const std::string& name : names) {
-      if (!starts_with(name, kNew) && !starts_with(name, kGone)) continue;
+      if (!starts_with(name, kNewPrefix) && !starts_with(name, kGonePrefix)) continue;
       std::string path = parent;
       path.append("/").append(name);
-      auto lock = open_file(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-      if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0 || !is_still_at(lock->get(), path)) continue;
-      TRY_VOID(remove_tree(path));
-      ++removed;
+      TRY(const bool was_one, remove_leftover(path));
+      if (was_one) ++removed;
     }
   }
   return removed;
@@ -207,18 +159,6 @@ Result<BaseUse> use_base(const std::string& folder) {
     if (is_still_at(lock->get(), path)) return BaseUse(*std::move(lock));
   }
   return make_error(Code::not_found, "no base pack in " + folder);
-}
-
-Result<BaseNursery> BaseNursery::create(const std::string& parent) {
-  for (int tries = 0; tries < kMaxTries; ++tries) {
-    TRY(TempDir folder, TempDir::create(parent, kNew));
-    auto lock = open_file(folder.path(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (!lock) continue;
-    TRY_VOID(lock_waiting(lock->get(), LOCK_EX, folder.path()));
-    // An eviction that came before the lock took it for a leftover.
-    if (is_still_at(lock->get(), folder.path())) return BaseNursery(*std::move(lock), std::move(folder));
-  }
-  return make_error(Code::internal, "new folders in " + parent + " do not last");
 }
 
 Result<std::vector<BaseEntry>> list_bases(const std::string& state_dir) {

@@ -38,19 +38,6 @@ class BaseUse {
 // Code::not_found when there is no such base, or no longer.
 Result<BaseUse> use_base(const std::string& folder);
 
-// A fresh folder `.new-*` in `parent`, in which a base is made. Locked until it goes, so that an eviction
-// tells it from one that a killed process has left.
-class BaseNursery {
- public:
-  static Result<BaseNursery> create(const std::string& parent);
-  const std::string& path() const { return folder_.path(); }
-
- private:
-  BaseNursery(UniqueFd lock, TempDir folder) : lock_(std::move(lock)), folder_(std::move(folder)) {}
-  UniqueFd lock_;  // goes after the folder
-  TempDir folder_;
-};
-
 // A pack or an index that more than one base has (a hard link): its bytes go with the last of them.
 struct SharedFile {
   std::uint64_t inode = 0;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/in_use.h"
 #include "base/text.h"
 #include "clone/base.h"
 
@@ -35,7 +36,7 @@ class Desk {
       desk.temporary_.emplace(std::move(folder));
     } else {
       TRY_VOID(make_dirs(bases));
-      TRY(BaseNursery nursery, BaseNursery::create(bases));
+      TRY(Nursery nursery, Nursery::create(bases));
       desk.path_ = nursery.path();
       desk.nursery_.emplace(std::move(nursery));
     }
@@ -81,7 +82,7 @@ class Desk {
   std::string path_;
   // Where the owner may write; in the vault, where leftovers are removed, when that is us.
   std::optional<TempDir> temporary_;
-  std::optional<BaseNursery> nursery_;
+  std::optional<Nursery> nursery_;
 };
 
 struct Entry {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,30 +10,18 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/in_use.h"
 #include "base/process_id.h"
-#include "base/sha256.h"
 #include "base/text.h"
+#include "contract/vault.h"
 
 namespace cofferdam::workspace {
 namespace {
 
-constexpr const char* kUseFile = "/in-use";
 constexpr const char* kBootFile = "/boot";
 constexpr const char* kBytesFile = "/bytes";
-constexpr const char* kNew = ".new-";
-constexpr const char* kGone = ".gone-";
 // Each further try means that an eviction came between two system calls.
 constexpr int kMaxTries = 100;
-
-Result<std::string> boot_id() {
-  TRY(const std::string text, read_file("/proc/sys/kernel/random/boot_id", 64));
-  return std::string(trim(text));
-}
-
-bool is_own_folder(const std::string& path) {
-  struct stat info {};
-  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
 
 std::vector<std::string> folders_in(const std::string& path) {
   std::vector<std::string> folders;
@@ -63,33 +50,10 @@ std::vector<std::string> tree_parents(const std::string& state_dir) {
   return parents;
 }
 
-void mark_use(int lock) {
-  struct timespec times[2]{};
-  if (::clock_gettime(CLOCK_REALTIME, &times[1]) != 0) return;
-  times[0].tv_nsec = UTIME_OMIT;
-  (void)::futimens(lock, times);  // a wrong age only makes a worse choice
-}
-
 bool is_of_this_boot(const std::string& folder) {
   auto made = read_file(folder + kBootFile, 64);
   auto current = boot_id();
   return made && current && trim(*made) == *current;
-}
-
-// nullopt when somebody uses it, or it has gone.
-std::optional<UniqueFd> lock_unused(const std::string& folder) {
-  const std::string path = folder + kUseFile;
-  auto lock = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-  if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0 || !is_still_at(lock->get(), path)) {
-    return std::nullopt;
-  }
-  return *std::move(lock);
-}
-
-std::int64_t last_use(const std::string& folder) {
-  struct stat info {};
-  if (::lstat((folder + kUseFile).c_str(), &info) != 0) return 0;
-  return std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
 }
 
 // As it was measured when it was made: a walk over every file is too much for every attempt's end.
@@ -101,7 +65,7 @@ std::uint64_t recorded_bytes(const std::string& folder) {
 
 // False when it is in use.
 Result<bool> evict_one(const std::string& folder) {
-  const std::string gone = parent_of(folder) + "/" + kGone + random_hex(8);
+  const std::string gone = parent_of(folder) + "/" + kGonePrefix + random_hex(8);
   {
     const std::optional<UniqueFd> lock = lock_unused(folder);
     if (!lock.has_value()) return false;
@@ -111,20 +75,11 @@ Result<bool> evict_one(const std::string& folder) {
   return true;
 }
 
-Result<bool> remove_leftover(const std::string& folder) {
-  auto lock = open_file(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0 || !is_still_at(lock->get(), folder))
-    return false;
-  TRY_VOID(remove_tree(folder));
-  return true;
-}
-
 }  // namespace
 
 std::string cached_tree_folder(const std::string& state_dir, const contract::CloneIdentity& clone,
                                const UserIds& owner) {
-  // The vault's folder of the repository, as the clone stage names it.
-  std::string folder = state_dir + "/vault/" + sha256_hex(clone.repository).substr(0, 16) + "/tree/";
+  std::string folder = contract::vault_folder(state_dir + "/vault", clone.repository) + "/tree/";
   folder.append(clone.tree).append("-").append(std::to_string(owner.uid));
   return folder.append("-").append(std::to_string(owner.gid));
 }
@@ -135,9 +90,7 @@ Result<std::optional<CachedTree>> use_tree(const std::string& folder) {
   for (int tries = 0; tries < kMaxTries; ++tries) {
     auto lock = open_file(path, O_RDWR | O_NOFOLLOW);
     if (!lock) return Found{};
-    while (::flock(lock->get(), LOCK_SH) != 0) {
-      if (errno != EINTR) return sys_error("cannot lock " + path, errno);
-    }
+    TRY_VOID(lock_waiting(lock->get(), LOCK_SH, path));
     if (!is_still_at(lock->get(), path)) continue;
     if (is_of_this_boot(folder)) {
       mark_use(lock->get());
@@ -154,27 +107,20 @@ Result<std::optional<CachedTree>> use_tree(const std::string& folder) {
 Result<NewTree> NewTree::create(const std::string& folder, const std::optional<UserIds>& owner) {
   const std::string parent = parent_of(folder);
   TRY_VOID(make_dirs(parent));
-  for (int tries = 0; tries < kMaxTries; ++tries) {
-    TRY(TempDir nursery, TempDir::create(parent, kNew));
-    auto lock = open_file(nursery.path(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (!lock) continue;
-    if (::flock(lock->get(), LOCK_EX) != 0) return sys_error("cannot lock " + nursery.path(), errno);
-    if (!is_still_at(lock->get(), nursery.path())) continue;  // an eviction took it for a leftover
-    NewTree tree(*std::move(lock), std::move(nursery));
-    tree.made_ = tree.nursery_.path() + "/made";
-    TRY_VOID(make_new_dir(tree.made_));
-    TRY_VOID(make_new_dir(tree.tree_dir(), 0755));
-    if (::chmod(tree.tree_dir().c_str(), 0755) != 0 ||
-        (owner.has_value() && ::chown(tree.tree_dir().c_str(), owner->uid, owner->gid) != 0)) {
-      return sys_error("cannot give away " + tree.tree_dir(), errno);
-    }
-    TRY(tree.index_, open_file(tree.made_ + "/index", O_WRONLY | O_CREAT | O_EXCL));
-    TRY(const std::string boot, boot_id());
-    TRY_VOID(write_file_atomic(tree.made_ + kBootFile, boot));
-    TRY_VOID(write_file_atomic(tree.made_ + kUseFile, ""));
-    return tree;
+  TRY(Nursery nursery, Nursery::create(parent));
+  NewTree tree(std::move(nursery));
+  tree.made_ = tree.nursery_.path() + "/made";
+  TRY_VOID(make_new_dir(tree.made_));
+  TRY_VOID(make_new_dir(tree.tree_dir(), 0755));
+  if (::chmod(tree.tree_dir().c_str(), 0755) != 0 ||
+      (owner.has_value() && ::chown(tree.tree_dir().c_str(), owner->uid, owner->gid) != 0)) {
+    return sys_error("cannot give away " + tree.tree_dir(), errno);
   }
-  return make_error(Code::internal, "new folders in " + parent + " do not last");
+  TRY(tree.index_, open_file(tree.made_ + "/index", O_WRONLY | O_CREAT | O_EXCL));
+  TRY(const std::string boot, boot_id());
+  TRY_VOID(write_file_atomic(tree.made_ + kBootFile, boot));
+  TRY_VOID(write_file_atomic(tree.made_ + kUseFile, ""));
+  return tree;
 }
 
 Status NewTree::finish(const std::string& folder) {
@@ -194,7 +140,7 @@ Result<std::vector<TreeEntry>> list_trees(const std::string& state_dir) {
       if (starts_with(name_of(folder), ".")) continue;
       TreeEntry entry;
       entry.folder = folder;
-      entry.last_use_ns = last_use(folder);
+      entry.last_use_ns = last_use_ns(folder);
       entry.in_use = !lock_unused(folder).has_value();
       entry.bytes = recorded_bytes(folder);
       entries.push_back(std::move(entry));

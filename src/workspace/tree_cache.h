@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "base/file.h"
+#include "base/in_use.h"
 #include "base/process.h"
 #include "base/result.h"
 #include "contract/clone.h"
@@ -51,9 +51,8 @@ class NewTree {
   Status finish(const std::string& folder);
 
  private:
-  NewTree(UniqueFd lock, TempDir nursery) : lock_(std::move(lock)), nursery_(std::move(nursery)) {}
-  UniqueFd lock_;  // goes after the folder: an eviction tells it from what a killed process has left
-  TempDir nursery_;
+  explicit NewTree(Nursery nursery) : nursery_(std::move(nursery)) {}
+  Nursery nursery_;  // an eviction tells it from what a killed process has left
   std::string made_;
   UniqueFd index_;
 };

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/in_use.h"
 #include "unit/handoff/lab.h"
 
 namespace {
@@ -15,8 +16,8 @@ namespace {
 using cofferdam::Code;
 using cofferdam::exists;
 using cofferdam::is_directory;
+using cofferdam::Nursery;
 using cofferdam::clone::BaseEntry;
-using cofferdam::clone::BaseNursery;
 using cofferdam::clone::CacheBounds;
 using cofferdam::clone::choose_evicted;
 using cofferdam::clone::clone_head;
@@ -189,7 +190,7 @@ TEST_F(Cache, AStoreThatCannotBeReadKeepsEverything) {
 TEST_F(Cache, LeftoversGoUnlessTheyAreBeingMade) {
   const std::string folder = folder_of(clone(0));
   const std::string parent = folder.substr(0, folder.rfind('/'));
-  const auto held = must(BaseNursery::create(parent));
+  const auto held = must(Nursery::create(parent));
   must(cofferdam::make_dirs(parent + "/.new-dead00/base/objects"));
   must(cofferdam::make_dirs(parent + "/.gone-dead00/objects"));
   must(cofferdam::make_dirs(lab_.at("elsewhere/kept")));
