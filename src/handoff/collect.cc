@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "handoff/box_profile.h"
 #include "handoff/record.h"
 
 namespace cofferdam::handoff {
@@ -188,19 +189,9 @@ std::vector<std::string> collect_argv(const CollectInput& input, const ScriptPat
 }
 
 contract::Profile collect_profile(const CollectInput& input) {
-  contract::Profile profile;
-  profile.kind = "collect";
-  profile.argv = collect_argv(input, ScriptPaths{});
-  profile.env = {"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C"};
+  contract::Profile profile = box_profile("collect", collect_argv(input, ScriptPaths{}), input);
   profile.cwd = "/";
-  profile.metadata = contract::Access::read_only;
   profile.output = contract::Access::read_only;
-  profile.scratch_bytes = input.scratch_bytes;
-  profile.scratch_inodes = input.scratch_inodes;
-  profile.work_bytes = input.work_bytes;
-  profile.work_inodes = input.work_inodes;
-  profile.deadline = input.deadline;
-  profile.grace = input.grace;
   // The two descriptors lead to files of the host: what a box can write there is bounded by the kernel. An
   // index of very small objects is larger than its pack.
   profile.file_size_limit = 2 * input.bounds.pack_bytes + (64ULL << 20U);

@@ -1,5 +1,7 @@
 #include "handoff/keep.h"
 
+#include "handoff/box_profile.h"
+
 namespace cofferdam::handoff {
 namespace {
 
@@ -16,19 +18,10 @@ constexpr std::uint64_t kBytesPerFile = 2048;
 }  // namespace
 
 contract::Profile keep_profile(const KeepInput& input) {
-  contract::Profile profile;
-  profile.kind = "keep";
-  profile.argv = {"/bin/sh", "-c", kKeepScript, "keep", input.overlay ? "/upper" : "/workspace"};
-  profile.env = {"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C"};
+  contract::Profile profile = box_profile(
+      "keep", {"/bin/sh", "-c", kKeepScript, "keep", input.overlay ? "/upper" : "/workspace"}, input);
   profile.work = contract::Access::read_only;
-  profile.metadata = contract::Access::read_only;
   if (input.overlay) profile.upper = contract::Access::read_only;
-  profile.scratch_bytes = 64U << 20U;
-  profile.scratch_inodes = 1024;
-  profile.work_bytes = input.work_bytes;
-  profile.work_inodes = input.work_inodes;
-  profile.deadline = input.deadline;
-  profile.grace = input.grace;
   profile.file_size_limit = input.work_bytes + input.work_inodes * kBytesPerFile + (1ULL << 20U);
   profile.fds.push_back({input.archive_fd, 3});
   return profile;

@@ -10,7 +10,9 @@
 namespace cofferdam::handoff {
 
 struct KeepInput {
-  bool overlay = false;          // then only the upper layer: removed files are character devices there
+  bool overlay = false;  // then only the upper layer: removed files are character devices there
+  std::uint64_t scratch_bytes = 64U << 20U;
+  std::uint64_t scratch_inodes = 1024;
   std::uint64_t work_bytes = 0;  // what the work storage is bounded to; the archive may be a little larger
   std::uint64_t work_inodes = 0;
   std::chrono::milliseconds deadline = std::chrono::minutes(10);

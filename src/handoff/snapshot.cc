@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "handoff/box_profile.h"
 #include "handoff/record.h"
 #include "handoff/snapshot_script.h"
 
@@ -45,20 +46,10 @@ std::vector<std::string> snapshot_argv(const SnapshotInput& input, const ScriptP
 }
 
 contract::Profile snapshot_profile(const SnapshotInput& input) {
-  contract::Profile profile;
-  profile.kind = "snapshot";
-  profile.argv = snapshot_argv(input, ScriptPaths{});
-  profile.env = {"PATH=/usr/bin:/bin", "HOME=/nonexistent", "LC_ALL=C"};
+  contract::Profile profile = box_profile("snapshot", snapshot_argv(input, ScriptPaths{}), input);
   profile.work = contract::Access::read_only;
-  profile.metadata = contract::Access::read_only;
   profile.output = contract::Access::read_write;
   if (input.overlay) profile.upper = contract::Access::read_only;
-  profile.scratch_bytes = input.scratch_bytes;
-  profile.scratch_inodes = input.scratch_inodes;
-  profile.work_bytes = input.work_bytes;
-  profile.work_inodes = input.work_inodes;
-  profile.deadline = input.deadline;
-  profile.grace = input.grace;
   if (input.stdout_fd >= 0) profile.fds.push_back({input.stdout_fd, 1});
   if (input.stderr_fd >= 0) profile.fds.push_back({input.stderr_fd, 2});
   return profile;

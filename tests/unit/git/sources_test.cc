@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "clone/clone.h"
+#include "support/world.h"
 #include "unit/handoff/lab.h"
 
 namespace {
@@ -346,7 +347,9 @@ TEST(Sources, CountsGitlinksAndLfsFiles) {
 
 // attacks.md G13: root on another user's repository, of which git itself is wary.
 TEST(Sources, AnotherUsersRepositoryIsReadAsItsOwner) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root: the repository must belong to another user";
+  if (::geteuid() != 0) {
+    return cofferdam::test::skip_or_fail("root", "the repository must belong to another user");
+  }
   Lab lab;
   lab.make_source("printf 1 > a");
   lab.sh(lab.at("."), "chown -R 12345:12345 source");
