@@ -443,6 +443,17 @@ std::vector<TomlReader::Entry> handoff_entries(TomlReader* in, FindingChoices* o
   return {{"refuse", take(FindingAction::refused)}, {"report", take(FindingAction::reported)}};
 }
 
+std::vector<TomlReader::Entry> control_entries(TomlReader* in, ControlChoices* out) {
+  std::vector<TomlReader::Entry> entries;
+  for (const Control& control : control_table()) {
+    entries.push_back({control.name, in->choice({need_name(Need::required), need_name(Need::best_effort)},
+                                                [out, name = control.name](std::size_t chosen) {
+                                                  (*out)[name] = static_cast<Need>(chosen);
+                                                })});
+  }
+  return entries;
+}
+
 // A name that nothing has would open nothing, and nobody would know why.
 Status check_repositories(const Config& config, const std::string& shown_path) {
   for (const auto& [path, names] : config.repositories) {
@@ -511,6 +522,7 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
            in->nested({{"max_bytes", in->integer(0, kMaxCapacityBytes,
                                                  [out](std::uint64_t n) { out->cache_max_bytes = n; })}})},
           {"handoff", in->nested(handoff_entries(in, &out->findings))},
+          {"controls", in->nested(control_entries(in, &out->controls))},
           {"recovery",
            in->nested({{"keep_storage", in->duration(0, kMaxTotalMs, &out->keep_storage)},
                        {"checkpoint_every", in->duration(0, kMaxTotalMs, &out->checkpoint_every)}})},

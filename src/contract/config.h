@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "contract/controls.h"
 #include "contract/destination.h"
 #include "contract/finding_rules.h"
 #include "contract/invocation.h"
@@ -111,6 +112,8 @@ struct Config {
   std::uint64_t cache_max_bytes = 20ULL << 30U;
   // [handoff] refuse, report: names of finding rules that shall be other than by default
   FindingChoices findings;
+  // [controls] NAME = "required" or "best-effort": other than the control table has it for this mode
+  ControlChoices controls;
   // [recovery] keep_storage: how long the storage of an attempt is kept when its supervisor has gone; 0s: not
   std::chrono::milliseconds keep_storage = std::chrono::hours(1);
   // [recovery] checkpoint_every: how often work that lies in memory is committed into the attempt's own

@@ -54,6 +54,9 @@ struct Profile {
   // Of all programs in the box together, watched by init; 0: not watched.
   std::uint64_t memory_bytes = 0;
   std::uint64_t pids = 0;  // processes and threads
+  // Names of layers (init/plan.h) that this box is built without: of the gate only, whose programs are ours
+  // and harmless, so that it shows what each layer stops.
+  std::vector<std::string> without;
   // Standard streams and further descriptors of the program; sources are borrowed until the box has started.
   std::vector<FdMapping> fds;
 };

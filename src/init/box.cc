@@ -24,8 +24,15 @@
 namespace cofferdam::init {
 namespace {
 
-constexpr int kBoxNamespaces =
-    CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+using plan::Layer;
+
+int box_namespaces(const plan::Plan& plan) {
+  int flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWCGROUP;
+  if (has_layer(plan, Layer::own_network)) flags |= CLONE_NEWNET;
+  if (has_layer(plan, Layer::own_ipc)) flags |= CLONE_NEWIPC;
+  if (has_layer(plan, Layer::own_uts)) flags |= CLONE_NEWUTS;
+  return flags;
+}
 
 void die_with_parent() {
   check(::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, "prctl");
@@ -49,7 +56,21 @@ void build_root(const plan::Plan& plan) {
         "mount the root");
   build_tree(plan.ops, "/box");
   change_root("/box", nullptr);
-  set_read_only("/", false);
+  if (has_layer(plan, Layer::read_only_root)) set_read_only("/", false);
+}
+
+// What of it is not there can only be the gate's wish.
+void give_up_rights(const plan::Plan& plan) {
+  if (has_layer(plan, Layer::no_new_privs)) {
+    check(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0,
+          "no_new_privs");  // before seccomp, which asks for it
+  }
+  if (has_layer(plan, Layer::capabilities)) drop_capabilities();
+  if (has_layer(plan, Layer::opaque_init)) {
+    check(::prctl(PR_SET_DUMPABLE, 0) == 0, "prctl");  // nobody in the box can trace or read PID 1
+  }
+  // Last, so that everything above may use what it forbids.
+  if (has_layer(plan, Layer::seccomp)) load_seccomp(plan.seccomp);
 }
 
 // PID 1 of the box. The order is the security argument; each line says what would break if it moved.
@@ -59,20 +80,22 @@ void build_root(const plan::Plan& plan) {
   char byte = 0;
   check(::read(announced, &byte, 1) == 0, "wait to be announced");
   ::close(announced);
-  check(::sethostname("cofferdam", 9) == 0, "sethostname");
-  set_up_network(plan.listeners);  // needs the capabilities of the storage's user namespace
-  build_root(plan);                // likewise; proc is mounted while the host's proc is still visible
-  enter_user_namespace(CLONE_NEWNS, plan::kInsideId,
-                       plan::kInsideId);  // from here no right over any mount above
-  forbid_user_namespaces();               // in the box's own user namespace, while /proc/sys can be written
-  mask(plan.masked);                      // after the last use of /proc/sys
-  protect(plan.read_only);
-  set_limits(plan);
-  check(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");  // before seccomp, which asks for it
-  drop_capabilities();
-  check(::prctl(PR_SET_DUMPABLE, 0) == 0, "prctl");  // nobody in the box can trace or read PID 1
-  load_seccomp(plan.seccomp);                        // last, so that everything above may use what it forbids
-  run_probes(plan);                                  // under exactly what the program will have
+  if (has_layer(plan, Layer::own_uts)) check(::sethostname("cofferdam", 9) == 0, "sethostname");
+  if (has_layer(plan, Layer::own_network)) {
+    set_up_network(plan.listeners);  // needs the capabilities of the storage's user namespace
+  }
+  build_root(plan);  // likewise; proc is mounted while the host's proc is still visible
+  if (has_layer(plan, Layer::nested_userns)) {
+    // From here no right over any mount above.
+    enter_user_namespace(CLONE_NEWNS, plan::kInsideId, plan::kInsideId);
+  }
+  // In the box's own user namespace, while /proc/sys can be written.
+  if (has_layer(plan, Layer::userns_limit)) forbid_user_namespaces();
+  if (has_layer(plan, Layer::masked_proc)) mask(plan.masked);  // after the last use of /proc/sys
+  if (has_layer(plan, Layer::read_only_proc)) protect(plan.read_only);
+  if (has_layer(plan, Layer::rlimits)) set_limits(plan);
+  give_up_rights(plan);
+  run_probes(plan);  // under exactly what the program will have
   send_text(plan::from_init::ready, "");
   supervise(plan);
 }
@@ -84,7 +107,7 @@ void run_box(const plan::Plan& plan) {
   int announced[2];
   check(::pipe2(announced, O_CLOEXEC) == 0, "pipe");
   // clone(2) with fork semantics; we are single-threaded.
-  long pid = ::syscall(SYS_clone, kBoxNamespaces | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  long pid = ::syscall(SYS_clone, box_namespaces(plan) | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   check(pid >= 0, "create the box's namespaces");
   if (pid == 0) {
     ::close(announced[1]);

@@ -56,6 +56,33 @@ struct Op {
   std::uint64_t n3 = 0;
 };
 
+// What each stops something by itself. Only the gate builds a box without one, to show by a harmless act what
+// that layer stops: Plan::without has a bit for each.
+enum class Layer : std::uint8_t {
+  nested_userns,   // the user namespace without rights over the mounts above it
+  capabilities,    // the five empty sets
+  no_new_privs,    //
+  seccomp,         // the system-call filter
+  landlock,        // rules over files, abstract sockets and signals
+  userns_limit,    // max_user_namespaces is 0
+  read_only_root,  //
+  masked_proc,     // empty files and folders over parts of /proc
+  read_only_proc,  //
+  own_proc,        // a proc of the box's own pid namespace
+  own_network,     //
+  own_ipc,         //
+  own_uts,         //
+  session,         // a session of the program's own
+  closed_fds,      //
+  opaque_init,     // PID 1 is not dumpable
+  rlimits,         //
+  cgroup,          // bounds of the control group
+};
+inline constexpr const char* kLayerNames[] = {
+    "nested-userns",  "capabilities", "no-new-privs",   "seccomp",     "landlock",    "userns-limit",
+    "read-only-root", "masked-proc",  "read-only-proc", "own-proc",    "own-network", "own-ipc",
+    "own-uts",        "session",      "closed-fds",     "opaque-init", "rlimits",     "cgroup"};
+
 // What the inside probes compare with.
 struct Expected {
   std::uint8_t work = 0;  // contract::Access: 0 none, 1 read-only, 2 read-write
@@ -85,9 +112,14 @@ struct Plan {
   std::uint64_t open_files = 4096;
   // Of all processes in the box but init, watched by it; 0: not watched.
   std::uint64_t memory_bytes = 0;
-  std::uint64_t pids = 0;  // processes and threads; a hard bound too
+  std::uint64_t pids = 0;     // processes and threads; a hard bound too
+  std::uint32_t without = 0;  // bits of Layer
   Expected expected;
 };
+
+inline bool has_layer(const Plan& plan, Layer layer) {
+  return ((plan.without >> static_cast<unsigned>(layer)) & 1U) == 0;
+}
 
 class Encoder {
  public:
@@ -187,6 +219,7 @@ void plan_fields(Codec& codec, PlanT& plan) {
   codec.number(plan.open_files);
   codec.number(plan.memory_bytes);
   codec.number(plan.pids);
+  codec.number(plan.without);
   codec.number(plan.expected.work);
   codec.number(plan.expected.metadata);
   codec.number(plan.expected.output);

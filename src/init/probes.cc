@@ -327,7 +327,7 @@ struct Probe {
   Finding (*run)(const plan::Plan&);
 };
 
-// Names are those of the control table (sandbox/controls.cc). `descriptors` is last: it closes the socket.
+// Names are those of the control table (contract/controls.cc). `descriptors` is last: it closes the socket.
 constexpr Probe kProbes[] = {
     {"identity", identity},
     {"supplementary-groups", groups},

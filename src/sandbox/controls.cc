@@ -6,56 +6,14 @@
 
 namespace cofferdam::sandbox {
 
-const std::vector<Control>& control_table() {
-  static const std::vector<Control> table = {
-      {"host-root-unmapped", "the host's uid 0 is not in the box's id map", "writing root-owned kernel files",
-       true, "outside"},
-      {"identity", "one unprivileged uid and gid", "acting as another user", true, "inside"},
-      {"supplementary-groups", "no supplementary groups", "reaching files through a group of the caller's",
-       false, "inside"},
-      {"capabilities", "all five capability sets are empty", "mounts, raw sockets, tracing others", true,
-       "inside"},
-      {"no-new-privs", "no_new_privs is set", "set-id programs and file capabilities", true, "inside"},
-      {"seccomp", "a system-call filter is loaded and answers", "kernel interfaces that no build needs", true,
-       "inside"},
-      {"socket-families", "only UNIX, INET, INET6 and route NETLINK sockets",
-       "VSOCK to the host, kernel crypto sockets", true, "inside"},
-      {"no-user-namespaces", "no further user namespace can be made",
-       "regaining capabilities, unbounded mounts", true, "inside"},
-      {"root-read-only", "the root file system is read-only", "planting files outside the bounded places",
-       true, "inside"},
-      {"work-tree", "the work tree is writable or not, as the phase says", "changes in a read-only phase",
-       true, "inside"},
-      {"git-metadata", "git metadata is read-only and not the agent's",
-       "hooks and configuration for a later git", true, "inside"},
-      {"output", "the way out is not in the agent's box", "forging the result", true, "inside"},
-      {"storage-bound", "the work storage is bounded in bytes and inodes", "filling the host", true,
-       "inside"},
-      {"scratch-bound", "HOME, /tmp and /dev/shm are bounded and ephemeral",
-       "filling the host, leaving things behind", true, "inside"},
-      {"network", "a network namespace with lo only and no route", "reaching anything but the gateway", true,
-       "inside"},
-      {"process-tree", "a pid namespace with own processes only", "seeing or signalling others", true,
-       "inside"},
-      {"no-terminal", "no controlling terminal", "typing into the caller's shell (TIOCSTI)", true, "inside"},
-      {"kernel-settings", "kernel settings cannot be opened for writing; no /sys",
-       "core_pattern and the like", true, "inside"},
-      {"host-paths", "nothing of the host's tree but what is planned", "reading the user's home and secrets",
-       true, "inside"},
-      {"init-opaque", "the box's init cannot be read or traced", "tampering with deadline and report", true,
-       "inside"},
-      {"descriptors", "no inherited descriptor but the declared ones", "leaking a host folder or socket",
-       true, "inside"},
-  };
-  return table;
-}
-
-std::vector<contract::ControlFact> judge(const std::vector<ProbeAnswer>& answers) {
+std::vector<contract::ControlFact> judge(const std::vector<ProbeAnswer>& answers,
+                                         const Requirements& requirements) {
   std::vector<contract::ControlFact> facts;
-  for (const Control& control : control_table()) {
+  for (const contract::Control& control : contract::control_table()) {
     contract::ControlFact fact;
     fact.name = control.name;
-    fact.required = control.required;
+    fact.required =
+        contract::need_of(control, requirements.mode, requirements.choices) == contract::Need::required;
     fact.proof = "no probe has answered";
     int count = 0;
     for (const ProbeAnswer& answer : answers) {
@@ -77,9 +35,12 @@ const contract::ControlFact* first_missing(const std::vector<contract::ControlFa
 }
 
 Error not_in_force(const contract::ControlFact& fact) {
-  return make_error(Code::unsupported_host,
-                    fmt::format("control {} is not in force: {}", fact.name, fact.proof),
-                    "run 'cofferdam doctor'");
+  const contract::Control* control = contract::find_control(fact.name);
+  const std::string fix =
+      control == nullptr || control->fix[0] == '\0' ? "run 'cofferdam doctor'" : control->fix;
+  return make_error(
+      Code::unsupported_host, fmt::format("control {} is not in force: {}", fact.name, fact.proof),
+      fmt::format("{}; or set {} = \"best-effort\" in [controls] of the configuration", fix, fact.name));
 }
 
 }  // namespace cofferdam::sandbox

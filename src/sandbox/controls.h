@@ -1,24 +1,20 @@
-// The control table: every restriction of a box as data. It drives the comparison with what the probes found,
-// the result's controls[], `cofferdam doctor` and the table in SECURITY.md.
+// What the probes of one box found, held against what is required of it.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "contract/controls.h"
 #include "contract/result.h"
 
 namespace cofferdam::sandbox {
 
-struct Control {
-  const char* name;
-  const char* what;       // what is in force
-  const char* why;        // what it stops
-  bool required;          // a required control that is not proven means that the box does not run
-  const char* proven_by;  // "inside", or "outside"
+// What is required of the boxes of one attempt.
+struct Requirements {
+  contract::Mode mode = contract::Mode::undelegated;
+  contract::ControlChoices choices;
 };
-
-const std::vector<Control>& control_table();
 
 // One answer of a probe.
 struct ProbeAnswer {
@@ -28,7 +24,8 @@ struct ProbeAnswer {
 };
 
 // Every control of the table in its order; one that no probe has answered, or that two have, is not enforced.
-std::vector<contract::ControlFact> judge(const std::vector<ProbeAnswer>& answers);
+std::vector<contract::ControlFact> judge(const std::vector<ProbeAnswer>& answers,
+                                         const Requirements& requirements);
 // The first required control that is not enforced; null when all are.
 const contract::ControlFact* first_missing(const std::vector<contract::ControlFact>& facts);
 

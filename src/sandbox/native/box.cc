@@ -12,7 +12,6 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "init/client.h"
-#include "sandbox/controls.h"
 #include "sandbox/native/plan_box.h"
 #include "sandbox/native/seccomp_filter.h"
 
@@ -148,11 +147,11 @@ Result<Box> Box::start(const BoxHost& host, const contract::StorageRef& storage,
   options.fds = map_fds(storage, profile);
   TRY(init_client::InitProcess process, init_client::start_init(options, plan_box(profile, layout, seccomp)));
   Box box(std::move(process.child), std::move(process.control));
-  TRY_VOID(box.set_up(profile));
+  TRY_VOID(box.set_up(profile, host.requirements));
   return box;
 }
 
-Status Box::set_up(const contract::Profile& profile) {
+Status Box::set_up(const contract::Profile& profile, const Requirements& requirements) {
   std::vector<ProbeAnswer> answers;
   std::uint64_t pid = 0;
   while (true) {
@@ -186,7 +185,7 @@ Status Box::set_up(const contract::Profile& profile) {
   answers.push_back(probe_id_map(pid));
   if (listeners_.size() != profile.listeners.size())
     return make_error(Code::protocol, "a listener is missing");
-  controls_ = judge(answers);
+  controls_ = judge(answers, requirements);
   return {};
 }
 

@@ -14,12 +14,14 @@
 #include "base/result.h"
 #include "contract/profile.h"
 #include "contract/result.h"
+#include "sandbox/controls.h"
 
 namespace cofferdam::sandbox {
 
 struct BoxHost {
   std::string init;               // path of cofferdam-init
   std::optional<UserIds> run_as;  // when we are root: who we become for every box
+  Requirements requirements;
 };
 
 // What the box's init said after go.
@@ -69,7 +71,7 @@ class Box {
 
  private:
   Box(Child child, UniqueFd control) : child_(std::move(child)), control_(std::move(control)) {}
-  Status set_up(const contract::Profile& profile);
+  Status set_up(const contract::Profile& profile, const Requirements& requirements);
   Child child_;  // the launcher, whose end proves that the box is gone
   UniqueFd control_;
   UniqueFd init_;  // pidfd of the box's PID 1

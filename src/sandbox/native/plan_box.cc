@@ -2,6 +2,9 @@
 
 #include <sys/sysmacros.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace cofferdam::sandbox {
 namespace {
 
@@ -109,6 +112,15 @@ void add_storage(const Profile& profile, std::vector<Op>* ops) {
   }
 }
 
+// An unknown name takes nothing away.
+std::uint32_t layer_bits(const std::vector<std::string>& names) {
+  std::uint32_t bits = 0;
+  for (std::size_t bit = 0; bit < std::size(plan::kLayerNames); ++bit) {
+    if (std::find(names.begin(), names.end(), plan::kLayerNames[bit]) != names.end()) bits |= 1U << bit;
+  }
+  return bits;
+}
+
 }  // namespace
 
 plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std::string& seccomp) {
@@ -137,6 +149,7 @@ plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std:
   plan.file_size_limit = profile.file_size_limit;
   plan.memory_bytes = profile.memory_bytes;
   plan.pids = profile.pids;
+  plan.without = layer_bits(profile.without);
   const bool empty_work = profile.work == Access::none && profile.metadata != Access::none;
   plan.expected.work = static_cast<std::uint8_t>(empty_work ? Access::read_only : profile.work);
   plan.expected.metadata = static_cast<std::uint8_t>(profile.metadata);

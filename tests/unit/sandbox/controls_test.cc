@@ -11,7 +11,8 @@ namespace {
 
 std::vector<ProbeAnswer> all_enforced() {
   std::vector<ProbeAnswer> answers;
-  for (const Control& control : control_table()) answers.push_back({control.name, true, "fine"});
+  for (const contract::Control& control : contract::control_table())
+    answers.push_back({control.name, true, "fine"});
   return answers;
 }
 
@@ -22,22 +23,26 @@ ProbeAnswer* answer_to(std::vector<ProbeAnswer>* answers, const std::string& nam
 }
 
 contract::ControlFact fact_of(const std::vector<ProbeAnswer>& answers, const std::string& name) {
-  for (contract::ControlFact& fact : judge(answers)) {
+  for (contract::ControlFact& fact : judge(answers, {})) {
     if (fact.name == name) return fact;
   }
   ADD_FAILURE() << "no fact about " << name;
   return {};
 }
 
-std::string first_missing_name(const std::vector<ProbeAnswer>& answers) {
-  std::vector<contract::ControlFact> facts = judge(answers);
+bool required_by_default(const contract::Control& control) {
+  return contract::need_of(control, Requirements{}.mode, {}) == contract::Need::required;
+}
+
+std::string first_missing_name(const std::vector<ProbeAnswer>& answers, const Requirements& held = {}) {
+  std::vector<contract::ControlFact> facts = judge(answers, held);
   const contract::ControlFact* missing = first_missing(facts);
   return missing == nullptr ? "" : missing->name;
 }
 
 TEST(Controls, TableHasUniqueNamesAndReasons) {
   std::set<std::string> names;
-  for (const Control& control : control_table()) {
+  for (const contract::Control& control : contract::control_table()) {
     EXPECT_TRUE(names.insert(control.name).second) << control.name;
     EXPECT_STRNE(control.what, "");
     EXPECT_STRNE(control.why, "");
@@ -49,37 +54,54 @@ TEST(Controls, TableHasUniqueNamesAndReasons) {
 TEST(Controls, OneFactPerControlInTheTablesOrder) {
   std::vector<ProbeAnswer> answers = all_enforced();
   std::reverse(answers.begin(), answers.end());
-  std::vector<contract::ControlFact> facts = judge(answers);
-  ASSERT_EQ(facts.size(), control_table().size());
+  std::vector<contract::ControlFact> facts = judge(answers, {});
+  ASSERT_EQ(facts.size(), contract::control_table().size());
   for (std::size_t i = 0; i < facts.size(); ++i) {
-    EXPECT_EQ(facts[i].name, control_table()[i].name);
-    EXPECT_EQ(facts[i].required, control_table()[i].required);
+    EXPECT_EQ(facts[i].name, contract::control_table()[i].name);
+    EXPECT_EQ(facts[i].required, contract::control_table()[i].need[2] == contract::Need::required);
     EXPECT_TRUE(facts[i].enforced);
   }
   EXPECT_EQ(first_missing(facts), nullptr);
 }
 
 TEST(Controls, AMissingAnswerIsNotEnforced) {
-  EXPECT_EQ(first_missing_name({}), control_table()[0].name) << "no answer at all";
-  for (const Control& control : control_table()) {
+  EXPECT_EQ(first_missing_name({}), contract::control_table()[0].name) << "no answer at all";
+  for (const contract::Control& control : contract::control_table()) {
     SCOPED_TRACE(control.name);
     std::vector<ProbeAnswer> answers = all_enforced();
     std::erase_if(answers, [&](const ProbeAnswer& answer) { return answer.name == control.name; });
     contract::ControlFact fact = fact_of(answers, control.name);
     EXPECT_FALSE(fact.enforced);
     EXPECT_EQ(fact.proof, "no probe has answered");
-    EXPECT_EQ(first_missing_name(answers), control.required ? control.name : "");
+    EXPECT_EQ(first_missing_name(answers), required_by_default(control) ? control.name : "");
   }
 }
 
 TEST(Controls, ANegativeAnswerStopsOnlyWhatIsRequired) {
-  for (const Control& control : control_table()) {
-    SCOPED_TRACE(control.name);
+  for (const contract::Control& control : contract::control_table()) {
     std::vector<ProbeAnswer> answers = all_enforced();
     answer_to(&answers, control.name)->enforced = false;
     EXPECT_FALSE(fact_of(answers, control.name).enforced) << "recorded either way";
-    EXPECT_EQ(first_missing_name(answers), control.required ? control.name : "");
+    for (contract::Mode mode :
+         {contract::Mode::root, contract::Mode::rootless, contract::Mode::undelegated}) {
+      SCOPED_TRACE(std::string(control.name) + " as " + contract::mode_name(mode));
+      const bool required = control.need[static_cast<std::size_t>(mode)] == contract::Need::required;
+      EXPECT_EQ(first_missing_name(answers, {mode, {}}), required ? control.name : "");
+      EXPECT_EQ(first_missing_name(answers, {mode, {{control.name, contract::Need::best_effort}}}), "");
+      EXPECT_EQ(first_missing_name(answers, {mode, {{control.name, contract::Need::required}}}),
+                control.name);
+    }
   }
+}
+
+TEST(Controls, ARefusalNamesTheControlAndTheLineThatChangesIt) {
+  std::vector<ProbeAnswer> answers = all_enforced();
+  answer_to(&answers, "seccomp")->enforced = false;
+  const std::vector<contract::ControlFact> facts = judge(answers, {});
+  const Error error = not_in_force(*first_missing(facts));
+  EXPECT_NE(error.what.find("control seccomp is not in force"), std::string::npos) << error.what;
+  EXPECT_NE(error.hint.find("CONFIG_SECCOMP_FILTER"), std::string::npos) << error.hint;
+  EXPECT_NE(error.hint.find("seccomp = \"best-effort\" in [controls]"), std::string::npos) << error.hint;
 }
 
 // Two answers mean that one of them was forged; which one is not ours to guess.
@@ -109,8 +131,8 @@ TEST(Controls, UnknownNamesStandForNothing) {
   for (const char* forged : {"network ", "Network", "", "network\n", "everything"}) {
     answers.push_back({forged, true, "forged"});
   }
-  std::vector<contract::ControlFact> facts = judge(answers);
-  EXPECT_EQ(facts.size(), control_table().size()) << "a forged name makes no fact";
+  std::vector<contract::ControlFact> facts = judge(answers, {});
+  EXPECT_EQ(facts.size(), contract::control_table().size()) << "a forged name makes no fact";
   EXPECT_EQ(first_missing_name(answers), "network");
 }
 
