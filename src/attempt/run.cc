@@ -24,6 +24,7 @@
 #include "attempt/make_workspace.h"
 #include "attempt/output.h"
 #include "attempt/recover.h"
+#include "attempt/source_look.h"
 #include "attempt/watch.h"
 #include "base/failpoint.h"
 #include "base/fd.h"
@@ -138,20 +139,10 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   return readied;
 }
 
-contract::Json cloned_facts(const clone::Cloned& cloned, const contract::SourceFacts& source) {
-  return {{"head", cloned.identity.head},
-          {"tree", cloned.identity.tree},
-          {"base", cloned.identity.base},
-          {"history", contract::history_name(cloned.identity.history)},
-          {"id", cloned.identity.id},
-          {"bytes", contract::json_count(cloned.packs.bytes)},
-          {"kind", source.kind},
-          {"shallow", source.shallow},
-          {"partial", source.partial},
-          {"dirty_files", contract::json_count(source.dirty_files)},
-          {"untracked_files", contract::json_count(source.untracked_files)},
-          {"submodules", contract::json_count(source.submodules)},
-          {"lfs_files", contract::json_count(source.lfs_files)}};
+contract::Json cloned_facts(const clone::Cloned& cloned) {
+  return {{"head", cloned.identity.head}, {"tree", cloned.identity.tree},
+          {"base", cloned.identity.base}, {"history", contract::history_name(cloned.identity.history)},
+          {"id", cloned.identity.id},     {"bytes", contract::json_count(cloned.packs.bytes)}};
 }
 
 ledger::Capacity capacity_of(const Host& host) {
@@ -169,7 +160,8 @@ class Attempt {
         ready_(std::move(readied)),
         account_(account),
         dir_(folder_of(host.state_dir, invocation->attempt_id)),
-        deadline_(SteadyClock::now() + invocation->deadlines.total) {}
+        deadline_(SteadyClock::now() + invocation->deadlines.total),
+        look_(account) {}
 
   // The path of ARCHITECTURE.md. Each step leaves its event; the first that fails names the cause.
   void follow() {
@@ -189,6 +181,7 @@ class Attempt {
       bring_home_step();
     }
     end_unused_box();
+    look_.finish();
     account_.settle(true);
     close_storage();
     failpoint("storage-released");
@@ -240,10 +233,9 @@ class Attempt {
                                                                            std::min(limit, time_left()));
                                                 }));
     account_.result().clone = cloned.identity;
-    account_.result().source = clone::source_facts(ready_.source, cloned);
-    account_.event(contract::event_type::cloned, cloned_facts(cloned, *account_.result().source));
+    account_.event(contract::event_type::cloned, cloned_facts(cloned));
     cloned_ = std::move(cloned);
-    return {};
+    return look_.start(ready_.source, *cloned_);
   }
 
   Status make_workspace() {
@@ -386,8 +378,9 @@ class Attempt {
         {host_, invocation_, *cloned_, ready_.boxes, storage_->ref(), dir_, storage.has_upper_layer()},
         every);
     Status watched = watch({account_, *cancel_, *box_, gateway_.has_value() ? &*gateway_ : nullptr, *decoder,
-                            *std::move(out_), *std::move(err_), invocation_, deadline_, checkpoints,
+                            *std::move(out_), *std::move(err_), invocation_, deadline_, checkpoints, look_,
                             ready_.price.has_value()});
+    look_.finish();
     if (watched) account_.settle(true);
     gateway_.reset();
     return watched;
@@ -446,6 +439,7 @@ class Attempt {
   SteadyClock::time_point deadline_;
   std::optional<CancelSources> cancel_;
   std::optional<clone::Cloned> cloned_;
+  SourceReport look_;
   std::optional<workspace::Storage> storage_;
   std::optional<OutputStream> out_;
   std::optional<OutputStream> err_;

@@ -83,6 +83,7 @@ class Watch {
       if (entries[3].revents != 0) read_gateway();
       in_.cancel.handle({entries.begin() + static_cast<std::ptrdiff_t>(own), entries.end()}, handler);
       TRY_VOID(check_clock());
+      in_.source.serve();
       if (started_ && !gone_) in_.checkpoints.serve();
       if (in_.account.broken().has_value())
         end(Outcome::setup_failed, "ledger", in_.account.broken()->line());
@@ -98,7 +99,8 @@ class Watch {
             {started_ ? in_.out.fd() : -1, POLLIN, 0},
             {started_ ? in_.err.fd() : -1, POLLIN, 0},
             {gateway_ended_ || in_.gateway == nullptr ? -1 : in_.gateway->events_fd(), POLLIN, 0},
-            {in_.checkpoints.fd(), POLLIN, 0}};
+            {in_.checkpoints.fd(), POLLIN, 0},
+            {in_.source.fd(), POLLIN, 0}};
   }
 
   int poll_timeout() const {

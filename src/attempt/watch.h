@@ -8,6 +8,7 @@
 #include "attempt/cancel.h"
 #include "attempt/checkpoint.h"
 #include "attempt/output.h"
+#include "attempt/source_look.h"
 #include "contract/invocation.h"
 #include "egress/budget.h"
 #include "egress/gateway.h"
@@ -26,6 +27,7 @@ struct WatchInput {
   const contract::Invocation& invocation;
   std::chrono::steady_clock::time_point deadline;  // ours, behind init's own
   Checkpoints& checkpoints;
+  SourceReport& source;
   bool priced = false;  // the cost of the tokens is known
 };
 

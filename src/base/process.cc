@@ -273,11 +273,14 @@ Status pump(Capture* capture, const CaptureLimits& limits) {
   while (capture->in.valid() || capture->out.valid() || capture->err.valid()) {
     auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
     if (left <= 0) return make_error(Code::timeout, "a helper process did not end in time");
-    pollfd entries[3] = {
-        {capture->in.get(), POLLOUT, 0}, {capture->out.get(), POLLIN, 0}, {capture->err.get(), POLLIN, 0}};
-    int n = ::poll(entries, 3, static_cast<int>(std::min<long>(left, 60000)));
+    pollfd entries[4] = {{capture->in.get(), POLLOUT, 0},
+                         {capture->out.get(), POLLIN, 0},
+                         {capture->err.get(), POLLIN, 0},
+                         {limits.stop_fd, POLLIN, 0}};
+    int n = ::poll(entries, 4, static_cast<int>(std::min<long>(left, 60000)));
     if (n < 0 && errno != EINTR) return sys_error("poll", errno);
     if (n <= 0) continue;
+    if (entries[3].revents != 0) return make_error(Code::conflict, "broken off");
     if (entries[0].revents != 0) TRY_VOID(feed(capture));
     if (entries[1].revents != 0)
       TRY_VOID(drain(&capture->out, &capture->result.out, limits.out_bytes, false));

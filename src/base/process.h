@@ -89,6 +89,7 @@ struct Captured {
 struct CaptureLimits {
   std::size_t out_bytes = 64U << 20U;  // more is Code::exhausted and the child is killed
   std::chrono::milliseconds time = std::chrono::minutes(10);
+  int stop_fd = -1;  // readable, or at its end: Code::conflict, and the child is killed. Borrowed
 };
 // The caller has SIGPIPE ignored, as every program of ours has: a child need not read its input.
 // Runs to the end, feeding `input` and collecting output. options.fds must not map 0, 1 or 2.

@@ -62,7 +62,9 @@ EventText describe_event(const contract::Event& event) {
   } else if (event.type == contract::event_type::egress) {
     out = describe_egress(data);
   } else {
-    if (event.type == contract::event_type::cloned) data = without_source_facts(std::move(data));
+    if (event.type == contract::event_type::cloned && member(data, "base") == member(data, "head")) {
+      data.erase("base");
+    }
     const std::string details = scalars(data);
     out = {Weight::line, details.empty() ? event.type : event.type + ": " + details};
   }
@@ -83,6 +85,10 @@ void Progress::clear() {
 
 void Progress::show(const contract::Event& event) {
   if (first_ == Timestamp{}) first_ = event.at;
+  if (event.type == contract::event_type::source) {
+    for (const std::string& note : source_notes(event_data(event), dirty_taken_)) this->note(note);
+    return;
+  }
   const EventText described = describe_event(event);
   if (described.weight == Weight::skip) return;
   const double seconds = static_cast<double>(event.at.ms - first_.ms) / 1000.0;
@@ -95,7 +101,14 @@ void Progress::show(const contract::Event& event) {
     print(line + "\n");
   }
   if (event.type != contract::event_type::cloned) return;
-  for (const std::string& note : source_notes(event_data(event))) print(fmt::format("{:10}{}\n", "", note));
+  const auto taken = base_note(event_data(event));
+  dirty_taken_ = taken.has_value();
+  if (taken.has_value()) note(*taken);
+}
+
+void Progress::note(const std::string& text) {
+  clear();
+  print(fmt::format("{:10}{}\n", "", text));
 }
 
 bool is_rewritable_terminal(int fd) {

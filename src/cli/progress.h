@@ -35,9 +35,11 @@ class Progress {
 
  private:
   void print(const std::string& text) const;
+  void note(const std::string& text);
   int fd_;
   bool terminal_;
   bool status_shown_ = false;
+  bool dirty_taken_ = false;
   Timestamp first_;
 };
 

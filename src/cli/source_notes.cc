@@ -25,15 +25,11 @@ const char* is_or_are(std::uint64_t count) {
 
 }  // namespace
 
-std::vector<std::string> source_notes(const Json& cloned) {
+std::vector<std::string> source_notes(const Json& source, bool taken) {
   std::vector<std::string> notes;
-  const std::uint64_t dirty = count_of(cloned, "dirty_files");
-  const std::uint64_t untracked = count_of(cloned, "untracked_files");
-  const bool taken = text_of(member(cloned, "base")) != text_of(member(cloned, "head"));
-  if (taken) {
-    notes.push_back(fmt::format("uncommitted changes are part of this, as the commit {}",
-                                text_of(member(cloned, "base")).substr(0, 12)));
-  } else if (dirty > 0) {
+  const std::uint64_t dirty = count_of(source, "dirty_files");
+  const std::uint64_t untracked = count_of(source, "untracked_files");
+  if (!taken && dirty > 0) {
     notes.push_back(fmt::format("{} {} not part of this: --include-dirty takes {} along",
                                 files(dirty, "changed"), is_or_are(dirty), dirty == 1 ? "it" : "them"));
   }
@@ -41,24 +37,21 @@ std::vector<std::string> source_notes(const Json& cloned) {
     notes.push_back(
         fmt::format("{} {} not part of this", files(untracked, "untracked"), is_or_are(untracked)));
   }
-  const std::uint64_t lfs = count_of(cloned, "lfs_files");
+  const std::uint64_t lfs = count_of(source, "lfs_files");
   if (lfs > 0) notes.push_back(files(lfs, "LFS") + ": pointers stay pointers");
-  const std::uint64_t submodules = count_of(cloned, "submodules");
+  const std::uint64_t submodules = count_of(source, "submodules");
   if (submodules > 0) {
     notes.push_back(fmt::format("{} submodule{} {} not entered", submodules, submodules == 1 ? "" : "s",
                                 is_or_are(submodules)));
   }
-  if (member(cloned, "shallow") == Json(true)) notes.emplace_back("the repository is a shallow clone");
+  if (member(source, "shallow") == Json(true)) notes.emplace_back("the repository is a shallow clone");
   return notes;
 }
 
-Json without_source_facts(Json cloned) {
-  for (const char* key :
-       {"kind", "shallow", "partial", "dirty_files", "untracked_files", "submodules", "lfs_files"}) {
-    cloned.erase(key);
-  }
-  if (member(cloned, "base") == member(cloned, "head")) cloned.erase("base");
-  return cloned;
+std::optional<std::string> base_note(const Json& cloned) {
+  const std::string base = text_of(member(cloned, "base"));
+  if (base == text_of(member(cloned, "head"))) return std::nullopt;
+  return fmt::format("uncommitted changes are part of this, as the commit {}", base.substr(0, 12));
 }
 
 }  // namespace cofferdam::cli

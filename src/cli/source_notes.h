@@ -1,6 +1,7 @@
 // What a person should know about the repository when an attempt starts from it. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,9 +9,9 @@
 
 namespace cofferdam::cli {
 
-// From the data of the event "cloned": one line each, for what is not as they may think.
-std::vector<std::string> source_notes(const contract::Json& cloned);
-// The same data without what the notes say.
-contract::Json without_source_facts(contract::Json cloned);
+// From the data of the event "cloned": that uncommitted files are part of it.
+std::optional<std::string> base_note(const contract::Json& cloned);
+// From the data of the event "source": one line each, for what is not as they may think.
+std::vector<std::string> source_notes(const contract::Json& source, bool dirty_taken);
 
 }  // namespace cofferdam::cli

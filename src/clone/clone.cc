@@ -19,27 +19,26 @@ using contract::CloneIdentity;
 using contract::CloneRequest;
 using contract::History;
 
-Status check_commit(const Source& source, const std::string& head) {
+// The tree of a commit that must be there, with one question to git.
+Result<std::string> tree_of(const Source& source, const std::string& head) {
   if (!is_object_id(head)) return make_error(Code::usage, "the head must be a full commit id");
-  git::GitCall call = call_on(source, {"cat-file", "--batch-check=%(objecttype)"});
-  const std::string line = head + "\n";
-  call.input = line;
-  TRY(std::string out, git::run_git(call));
-  const std::string type(trim(out));
-  if (type == head + " missing") {
+  git::GitCall call = call_on(source, {"cat-file", "--batch-check=%(objecttype) %(objectname)"});
+  const std::string asked = head + "\n" + head + "^{tree}\n";
+  call.input = asked;
+  TRY(const Captured answer, git::try_git(call));
+  const std::vector<std::string> lines = split(answer.out, '\n');
+  if (lines[0] == head + " missing") {
     return make_error(Code::not_found, fmt::format("{} has no commit {}", source.git_dir, head));
   }
+  if (lines[0].empty()) return make_error(Code::io, "git cat-file: " + git::first_line(answer.err));
+  const std::string type = lines[0].substr(0, lines[0].find(' '));
   if (type != "commit") {
     return make_error(Code::usage, fmt::format("{} is a {}, not a commit", head, printable(type, 40)));
   }
-  return {};
-}
-
-Result<std::string> tree_of(git::GitCall call, const std::string& commit) {
-  call.args = {"rev-parse", "--verify", "--end-of-options", commit + "^{tree}"};
-  TRY(const std::string out, git::run_git(call));
-  std::string id(trim(out));
-  if (!is_object_id(id)) return make_error(Code::protocol, "git rev-parse printed no object id");
+  // Of a partial clone git may end over the second question.
+  if (lines.size() < 2 || !starts_with(lines[1], "tree ")) return incomplete(source, "the tree of " + head);
+  std::string id = lines[1].substr(5);
+  if (!is_object_id(id)) return make_error(Code::protocol, "git cat-file printed no object id");
   return id;
 }
 
@@ -53,16 +52,13 @@ std::string identity_id(const CloneIdentity& identity) {
 }
 
 Result<CloneIdentity> identify(const Source& source, const CloneRequest& request) {
-  TRY_VOID(check_commit(source, request.head));
   CloneIdentity identity;
+  TRY(identity.tree, tree_of(source, request.head));
   identity.repository = source.git_dir;
   identity.head = request.head;
   identity.base = request.head;
   identity.history = request.history;
   identity.object_format = source.object_format;
-  auto tree = tree_of(call_on(source, {}), request.head);
-  if (!tree) return incomplete(source, tree.error().what);
-  identity.tree = *tree;
   if (request.tree.has_value() && *request.tree != identity.tree) {
     return make_error(Code::usage, fmt::format("the tree of {} is {}, not {}", identity.head, identity.tree,
                                                printable(*request.tree, 80)));
@@ -180,15 +176,17 @@ Result<Cloned> find_clone(const CloneIdentity& identity, const std::string& vaul
   return cloned;
 }
 
-contract::SourceFacts source_facts(const Source& source, const Cloned& cloned) {
+Result<contract::SourceFacts> source_facts(const Source& source, const CloneIdentity& identity,
+                                           const contract::BasePacks& packs) {
   contract::SourceFacts facts;
   facts.kind = source.kind;
   facts.shallow = source.shallow;
   facts.partial = source.partial;
-  const std::string& objects = cloned.packs.objects_dir;
+  const std::string& objects = packs.objects_dir;
   const std::string folder = objects.substr(0, objects.rfind('/'));
-  (void)count_uncommitted(source, folder.substr(0, folder.rfind('/')), &facts).has_value();
-  (void)tree_facts(folder, cloned.identity.tree, &facts).has_value();
+  Status counted = count_uncommitted(source, folder.substr(0, folder.rfind('/')), &facts);
+  if (!counted && counted.error().code == Code::conflict) return std::move(counted).error();
+  (void)tree_facts(folder, identity.tree, &facts).has_value();
   return facts;
 }
 

@@ -30,7 +30,9 @@ Result<Cloned> clone_head(const Source& source, const contract::CloneRequest& re
 // are not there any more.
 Result<Cloned> find_clone(const contract::CloneIdentity& identity, const std::string& vault_dir);
 
-// What the source is like: for the account. What cannot be told is left at nothing.
-contract::SourceFacts source_facts(const Source& source, const Cloned& cloned);
+// What the source is like: for the account. What cannot be told is left at nothing; Code::conflict when
+// source.stop_fd broke it off.
+Result<contract::SourceFacts> source_facts(const Source& source, const contract::CloneIdentity& identity,
+                                           const contract::BasePacks& packs);
 
 }  // namespace cofferdam::clone

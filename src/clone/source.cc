@@ -164,6 +164,7 @@ bool has_object(const Source& source, const std::string& id) {
 git::GitCall call_on(const Source& source, std::vector<std::string> args) {
   git::GitCall call = git::call_in(source.git_dir, std::move(args), source.run_as);
   call.limits.out_bytes = kMaxAnswer;
+  call.limits.stop_fd = source.stop_fd;
   return call;
 }
 

@@ -26,6 +26,7 @@ struct Source {
   std::string kind;                    // as in contract::SourceFacts
   bool shallow = false;
   bool partial = false;
+  int stop_fd = -1;  // readable, or at its end: gits on it end with Code::conflict. Borrowed
 };
 
 // `path` is a work tree (linked ones and submodules too), a folder below one, or a git directory.

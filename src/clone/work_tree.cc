@@ -55,6 +55,7 @@ class Desk {
     call.args = std::move(args);
     call.run_as = source_.run_as;
     call.limits.out_bytes = kMaxListing;
+    call.limits.stop_fd = source_.stop_fd;
     const std::string own = path_ + "/" + index;
     call.extra_env = {"GIT_INDEX_FILE=" + (index.empty() ? source_.head_dir + "/index" : own),
                       "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + git::quoted_path(source_.git_dir + "/objects")};

@@ -12,17 +12,15 @@ constexpr const char* kSchema = "cofferdam.event/1";
 constexpr std::size_t kMaxEventBytes = 8U << 20U;
 
 const std::vector<std::string>& event_types() {
-  static const std::vector<std::string> kTypes{event_type::queued,           event_type::admitted,
-                                               event_type::cloned,           event_type::workspace_ready,
-                                               event_type::box_ready,        event_type::gateway_ready,
-                                               event_type::started,          event_type::agent,
-                                               event_type::egress,           event_type::checkpointed,
-                                               event_type::cancel_requested, event_type::answered,
-                                               event_type::process_ended,    event_type::box_gone,
-                                               event_type::settled,          event_type::recovered,
-                                               event_type::snapshot,         event_type::committed,
-                                               event_type::publishing,       event_type::published,
-                                               event_type::not_published,    event_type::finished};
+  static const std::vector<std::string> kTypes{
+      event_type::queued,          event_type::admitted,      event_type::cloned,
+      event_type::workspace_ready, event_type::box_ready,     event_type::gateway_ready,
+      event_type::started,         event_type::agent,         event_type::egress,
+      event_type::source,          event_type::checkpointed,  event_type::cancel_requested,
+      event_type::answered,        event_type::process_ended, event_type::box_gone,
+      event_type::settled,         event_type::recovered,     event_type::snapshot,
+      event_type::committed,       event_type::publishing,    event_type::published,
+      event_type::not_published,   event_type::finished};
   return kTypes;
 }
 

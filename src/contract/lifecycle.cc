@@ -38,6 +38,7 @@ bool is_remark(Stage from, std::string_view type) {
   if (type == event_type::agent || type == event_type::answered)
     return between(from, Stage::started, Stage::box_gone);
   if (type == event_type::checkpointed) return between(from, Stage::started, Stage::process_ended);
+  if (type == event_type::source) return between(from, Stage::cloned, Stage::box_gone);
   if (type == event_type::egress) return between(from, Stage::gateway_ready, Stage::box_gone);
   if (type == event_type::cancel_requested || type == event_type::recovered)
     return from != Stage::none && from != Stage::finished;

@@ -12,8 +12,8 @@
 namespace cofferdam::contract {
 
 // The stage is named after the event that led to it. Events that report without a change of state (agent,
-// egress, checkpointed, cancel-requested, answered, recovered, and queued while queued) are in no stage's
-// name.
+// egress, source, checkpointed, cancel-requested, answered, recovered, and queued while queued) are in no
+// stage's name.
 enum class Stage {
   none,  // before the first event
   queued,

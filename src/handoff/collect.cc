@@ -25,7 +25,8 @@ ulimit -v "$max_memory_kib"
 ulimit -t "$max_cpu"
 quarantine=$scratch/collect
 export TMPDIR="$quarantine"
-export GIT_DIR="$metadata" GIT_OBJECT_DIRECTORY="$quarantine/objects"
+# No index: diff-tree(1) would read the one of the whole tree.
+export GIT_DIR="$metadata" GIT_OBJECT_DIRECTORY="$quarantine/objects" GIT_INDEX_FILE="$quarantine/index-of-nothing"
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$metadata/objects"
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_NO_LAZY_FETCH=1
 export GIT_NO_REPLACE_OBJECTS=1 GIT_TERMINAL_PROMPT=0 GIT_ALLOW_PROTOCOL=none

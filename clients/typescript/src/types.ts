@@ -35,6 +35,8 @@ export type Event = {
     | "agent"
     /** One request at the gateway, allowed or denied. */
     | "egress"
+    /** What lies in the user's repository beside the head, uncommitted files above all, has been counted. */
+    | "source"
     /** A commit of what the agent has made so far is in the attempt's own store. */
     | "checkpointed"
     /** Somebody asked for the end of the attempt. */

@@ -58,25 +58,28 @@ TEST(DescribeEvent, FullIdsAreShortened) {
 }
 
 TEST(SourceNotes, SayWhatIsNotPartOfIt) {
-  const auto notes = [](const char* data) { return source_notes(contract::Json::parse(data)); };
+  const auto notes = [](const char* data, bool taken = false) {
+    return source_notes(contract::Json::parse(data), taken);
+  };
   using Lines = std::vector<std::string>;
-  EXPECT_EQ(notes(R"({"head":"a","base":"a","dirty_files":0,"shallow":false})"), Lines{});
-  EXPECT_EQ(notes(R"({"head":"a","base":"a","dirty_files":3,"untracked_files":1,"submodules":2,"lfs_files":1,
+  EXPECT_EQ(notes(R"({"dirty_files":0,"shallow":false})"), Lines{});
+  EXPECT_EQ(notes(R"({"dirty_files":3,"untracked_files":1,"submodules":2,"lfs_files":1,
                       "shallow":true})"),
             (Lines{"3 changed files are not part of this: --include-dirty takes them along",
                    "1 untracked file is not part of this", "1 LFS file: pointers stay pointers",
                    "2 submodules are not entered", "the repository is a shallow clone"}));
-  EXPECT_EQ(notes(R"({"head":"a","base":"b","dirty_files":3,"untracked_files":1})"),
-            Lines{"uncommitted changes are part of this, as the commit b"});
+  EXPECT_EQ(notes(R"({"dirty_files":3,"untracked_files":1})", true), Lines{}) << "they are part of it";
   for (const char* odd : {"[]", "{}", R"({"dirty_files":-1,"lfs_files":"7","shallow":1})"}) {
     EXPECT_EQ(notes(odd), Lines{}) << odd;
   }
 }
 
-TEST(SourceNotes, ComeBehindTheLineOfTheEvent) {
-  const EventText described = describe_event(
-      event("cloned", R"({"base":"a","dirty_files":3,"head":"a","history":"full","kind":"bare"})"));
-  EXPECT_EQ(described.text, "cloned: head a, history full");
+TEST(SourceNotes, SayWhereUncommittedFilesArePartOfIt) {
+  const auto note = [](const char* data) { return base_note(contract::Json::parse(data)); };
+  EXPECT_EQ(note(R"({"head":"a","base":"b"})"), "uncommitted changes are part of this, as the commit b");
+  EXPECT_EQ(note(R"({"head":"a","base":"a"})"), std::nullopt);
+  EXPECT_EQ(describe_event(event("cloned", R"({"base":"a","head":"a","history":"full"})")).text,
+            "cloned: head a, history full");
 }
 
 TEST(DescribeEvent, HostileTextStaysOnItsLine) {

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <future>
 #include <ostream>
 
+#include "base/fd.h"
 #include "base/text.h"
 #include "clone/clone.h"
 #include "support/world.h"
@@ -333,7 +335,7 @@ TEST(Sources, CountsGitlinksAndLfsFiles) {
   const Source source = must(open_source(lab.at("source")));
   const Cloned cloned = must(clone_head(source, request_for(source), lab.at("vault")));
   for (int times = 0; times < 2; ++times) {  // counted, then read
-    const auto facts = source_facts(source, cloned);
+    const auto facts = must(source_facts(source, cloned.identity, cloned.packs));
     EXPECT_EQ(facts.submodules, 0U) << "git add -A took the gitlink of an absent folder out again";
     EXPECT_EQ(facts.lfs_files, 1U);
     EXPECT_EQ(facts.kind, "work-tree");
@@ -341,8 +343,33 @@ TEST(Sources, CountsGitlinksAndLfsFiles) {
   lab.sh(lab.at("source"),
          "git update-index --add --cacheinfo 160000,1234567890123456789012345678901234567890,sub;"
          "git commit -qm link");
-  EXPECT_EQ(source_facts(source, must(clone_head(source, request_for(source), lab.at("vault")))).submodules,
-            1U);
+  const Cloned linked = must(clone_head(source, request_for(source), lab.at("vault")));
+  EXPECT_EQ(must(source_facts(source, linked.identity, linked.packs)).submodules, 1U);
+}
+
+// A FIFO as the HEAD of an untracked repository holds git up as long as nobody writes to it.
+TEST(Sources, ALookThatHangsCanBeBrokenOff) {
+  Lab lab;
+  lab.make_source("printf t > t.txt");
+  Source source = must(open_source(lab.at("source")));
+  const Cloned cloned = must(clone_head(source, request_for(source), lab.at("vault")));
+  EXPECT_TRUE(source_facts(source, cloned.identity, cloned.packs)) << "the control: without the FIFO it ends";
+  lab.sh(lab.at("source"), "mkdir -p n/.git/objects n/.git/refs; mkfifo n/.git/HEAD");
+  cofferdam::Pipe stop = must(cofferdam::make_pipe());
+  source.stop_fd = stop.read.get();
+  auto looking =
+      std::async(std::launch::async, [&] { return source_facts(source, cloned.identity, cloned.packs); });
+  // Until git waits in open(2) for somebody who writes: fifo(7).
+  const std::string waits =
+      "for try in $(seq 300); do for p in $(pgrep -f -- 'ls-files --others'); do grep -qs " +
+      lab.at("source") +
+      " /proc/$p/environ /proc/$p/cmdline &&"
+      " grep -s -e partner -e fifo /proc/$p/wchan && exit; done; sleep 0.1; done";
+  EXPECT_NE(lab.sh(lab.at("."), waits), "");
+  stop.write.reset();
+  const auto facts = looking.get();
+  ASSERT_FALSE(facts);
+  EXPECT_EQ(facts.error().code, Code::conflict);
 }
 
 // attacks.md G13: root on another user's repository, of which git itself is wary.
