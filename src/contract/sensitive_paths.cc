@@ -114,16 +114,27 @@ constexpr Pattern kPatterns[] = {
     {"environment", ".vscode/tasks.json"},
     {"environment", ".vscode/settings.json"},
     {"environment", ".vscode/launch.json"},
-    {"environment", ".idea/runconfigurations/"},
+    {"environment", ".vscode/extensions.json"},
+    {"environment", ".zed/"},
+    {"environment", ".idea/"},
     {"environment", ".run/", Where::root},
     {"environment", ".devcontainer/"},
     {"environment", ".devcontainer.json"},
     {"environment", ".gitpod.yml"},
     {"environment", ".envrc"},
-    {"environment", ".mise.toml"},
-    {"environment", "mise.toml"},
+    {"environment", ".mise*"},
+    {"environment", "mise.*"},
+    {"environment", "mise/config*"},
+    {"environment", "*.code-workspace"},
+    {"environment", ".mise/"},
+    {"environment", ".config/mise*"},
+    {"environment", ".config/mise/"},
+    {"environment", ".tool-versions"},
     {"environment", ".dir-locals.el"},
     {"environment", ".exrc"},
+    {"environment", ".lvimrc"},
+    {"environment", ".local.vimrc"},
+    {"environment", ".vimrc"},
     {"environment", ".nvimrc"},
     {"environment", ".nvim.lua"},
     {"environment", ".gdbinit"},
@@ -141,6 +152,7 @@ bool component_matches(std::string_view pattern, std::string_view component) {
   if (!pattern.empty() && pattern.back() == '*') {
     return starts_with(component, pattern.substr(0, pattern.size() - 1));
   }
+  if (!pattern.empty() && pattern.front() == '*') return component.ends_with(pattern.substr(1));
   return pattern == component;
 }
 

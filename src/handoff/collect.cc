@@ -87,6 +87,18 @@ if [ -s "$quarantine/links" ]; then
   head -c 4194304 "$quarantine/targets" > "$quarantine/links"
 fi
 
+# What lies beside what is new, on the way down to it: names that differ in their case alone are one file on many
+# hosts. A listing that is cut off at its end names some.
+: > "$quarantine/beside"
+sed -z -n '/^:000000 .* A$/{n;p;b}; n' "$quarantine/changes" > "$quarantine/added"
+if [ -s "$quarantine/added" ]; then
+  sed -z -n ':up; s,/[^/]*$,,; T; p; b up' "$quarantine/added" | sort -z -u | head -z -n 4096 | sed -z 's,$,/,' \
+    > "$quarantine/folders"
+  { g ls-tree -z --name-only "$tree"
+    GIT_LITERAL_PATHSPECS=1 xargs -0 -r -n 500 git ls-tree -z --name-only "$tree" -- < "$quarantine/folders"; } |
+    head -c 4194304 > "$quarantine/beside"
+fi
+
 cat "$pack" >&3
 cat "$index" >&4
 printf '%s\0' cofferdam-collect/1 pack-bytes "$(wc -c < "$pack")" objects "$(wc -l < "$quarantine/ids")" \
@@ -94,6 +106,8 @@ printf '%s\0' cofferdam-collect/1 pack-bytes "$(wc -c < "$pack")" objects "$(wc 
 cat "$quarantine/changes"
 printf '%s\0' links "$(wc -c < "$quarantine/links")"
 cat "$quarantine/links"
+printf '%s\0' beside "$(wc -c < "$quarantine/beside")"
+cat "$quarantine/beside"
 printf '%s\0' end
 )sh";
 
@@ -224,6 +238,11 @@ Result<Collected> decode_collect(std::string_view bytes) {
   TRY(const std::uint64_t link_bytes, reader.number());
   TRY(const std::string_view links, reader.bytes(link_bytes));
   collected.links = decode_links(links);
+  TRY_VOID(reader.literal("beside"));
+  TRY(const std::uint64_t beside_bytes, reader.number());
+  TRY(const std::string_view beside, reader.bytes(beside_bytes));
+  // The last one may be cut off.
+  collected.beside = split(beside.substr(0, beside.rfind('\0') + 1), '\0');
   TRY_VOID(reader.end());
   return collected;
 }

@@ -59,7 +59,9 @@ struct Collected {
   std::uint64_t pack_bytes = 0;
   std::uint64_t objects = 0;
   std::uint64_t inflated_bytes = 0;
-  std::vector<Change> changes;               // all, at most CollectBounds::paths
+  std::vector<Change> changes;  // all, at most CollectBounds::paths
+  // What the new tree has in the folders on the way to each added file, up to 4 MiB.
+  std::vector<std::string> beside;
   std::map<std::string, std::string> links;  // of changed symbolic links: object id -> target, up to 4 MiB
 };
 

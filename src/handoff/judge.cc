@@ -63,8 +63,11 @@ class Judge {
     if (change.file.status != "added") return;
     if (is_hostile_name(change.file.path)) return note("control-name", change.file.path, "reported");
     if (!unportable_because(change.file.path).empty()) note("unportable-name", change.file.path, "reported");
-    const auto [twin, first] = added_.emplace(lower(change.file.path), change.file.path);
-    if (!first) note("unportable-name", change.file.path, "reported");
+    if (has_twin(change.file.path)) note("unportable-name", change.file.path, "reported");
+  }
+
+  void know(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) spelled_.emplace(lower(path), path);
   }
 
   Verdict take(std::uint64_t more) {
@@ -91,13 +94,24 @@ class Judge {
   }
 
  private:
+  // A file or a folder on the way to it that another one differs from in case alone: one place on many hosts.
+  bool has_twin(const std::string& path) {
+    bool twin = false;
+    for (std::size_t end = 0; end != std::string::npos;) {
+      end = path.find('/', end + 1);
+      const std::string part = path.substr(0, end);
+      twin = spelled_.emplace(lower(part), part).first->second != part || twin;
+    }
+    return twin;
+  }
+
   void note_kind(const std::string& path) {
     if (auto kind = contract::sensitive_kind(path)) note(*kind, path, "reported");
   }
 
   const contract::FindingChoices& choices_;
   std::vector<Finding> all_;
-  std::map<std::string, std::string> added_;
+  std::map<std::string, std::string> spelled_;  // by the path in lower case
   std::uint64_t refused_ = 0;
   std::string refusal_;
 };
@@ -136,6 +150,7 @@ Verdict judge(const std::vector<Finding>& noted, std::uint64_t more, const Colle
               const contract::FindingChoices& choices) {
   Judge judge(choices);
   for (const Finding& one : noted) judge.note(one.rule, one.path, one.action);
+  judge.know(collected.beside);
   for (const Change& change : collected.changes) judge.look_at(change, collected);
   return judge.take(more);
 }

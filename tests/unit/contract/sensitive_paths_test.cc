@@ -38,8 +38,10 @@ TEST(SensitivePaths, NamesCiAgentsAndEnvironments) {
         "src/AGENTS.md", ".cursor/rules/a.mdc", ".github/copilot-instructions.md"}) {
     EXPECT_EQ(kind_of(path), "agent-config") << path;
   }
-  for (const char* path : {".vscode/tasks.json", ".vscode/settings.json", ".envrc", "app/.envrc",
-                           ".devcontainer/Dockerfile", ".devcontainer.json"}) {
+  for (const char* path :
+       {".vscode/tasks.json", ".vscode/settings.json", ".envrc", "app/.envrc", ".devcontainer/Dockerfile",
+        ".devcontainer.json", "app.code-workspace", ".mise.local.toml", ".config/mise.toml",
+        ".zed/tasks.json", ".idea/workspace.xml"}) {
     EXPECT_EQ(kind_of(path), "environment") << path;
   }
 }

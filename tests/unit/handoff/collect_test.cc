@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "unit/handoff/lab.h"
 
 namespace {
@@ -98,6 +100,22 @@ TEST(Collect, RefusesWhatGitsOwnChecksRefuse) {
     ASSERT_FALSE(collected);
     EXPECT_EQ(collected.error().code, Code::denied) << collected.error().what;
   }
+}
+
+TEST(Collect, ShowsWhatLiesBesideNewFilesOnly) {
+  Lab lab;
+  lab.make_source("mkdir -p d/e other/deep; printf 1 > README; printf 1 > d/e/x; printf 1 > other/deep/y");
+  lab.prepare();
+  lab.edit("printf 2 > README; printf n > d/e/X; mkdir new; printf n > new/z");
+  CollectInput input;
+  input.tree = must(lab.snapshot()).tree;
+  const auto collected = must(lab.collect(lab.make_store("s"), input));
+  const std::set<std::string> beside(collected.beside.begin(), collected.beside.end());
+  // Not d/e: a folder below the root that is looked into is not named itself, its files are.
+  EXPECT_EQ(beside, (std::set<std::string>{"README", "d", "d/e/X", "d/e/x", "new", "new/z", "other"}));
+  lab.edit("rm -r d/e/X new");
+  input.tree = must(lab.snapshot()).tree;
+  EXPECT_TRUE(must(lab.collect(lab.make_store("t"), input)).beside.empty()) << "nothing is new";
 }
 
 TEST(Collect, RefusesAWrongTreeAndBrokenPacks) {

@@ -86,6 +86,20 @@ TEST(Judge, NamesAreLookedAtWhenTheyAreNew) {
   EXPECT_EQ(unportable_because("plain/path.txt"), "");
 }
 
+// On a host that does not tell case apart they are one file, or one folder.
+TEST(Judge, ANewNameIsComparedWithWhatLiesBesideIt) {
+  Collected collected;
+  collected.beside = {"README.md", "Docs", "docs", "src", "src/a.c", "lib"};
+  collected.changes = {added("readme.md"), added("docs/new"), added("src/A.C"), added("src/b.c"),
+                       added("LIB/x"),     added("p/q"),      added("P/r")};
+  EXPECT_EQ(shown(judge({}, 0, collected, {})),
+            "unportable-name reported LIB/x;unportable-name reported P/r;unportable-name reported docs/new;"
+            "unportable-name reported readme.md;unportable-name reported src/A.C;");
+  collected.beside = {"readme.md", "docs", "src", "src/A.C", "LIB"};
+  collected.changes = {added("readme.md"), added("docs/new"), added("src/A.C"), added("LIB/x")};
+  EXPECT_EQ(shown(judge({}, 0, collected, {})), "") << "what has only changed its spelling has no twin";
+}
+
 // attacks.md A11, isolation.md D 77.
 TEST(Judge, OrdersToProgramsAreReportedWhateverHappensToThem) {
   Collected collected;

@@ -44,6 +44,10 @@ std::vector<std::string> collect_fields() {
           "a/b",
           "links",
           "0",
+          "beside",
+          "4",
+          "a",
+          "b",
           "end"};
 }
 
@@ -55,6 +59,7 @@ TEST(Record, GoodOnesAreRead) {
   auto collected = decode_collect(record(collect_fields()));
   ASSERT_TRUE(collected) << collected.error().what;
   EXPECT_EQ(collected->changes.at(0).file.status, "modified");
+  EXPECT_EQ(collected->beside, (std::vector<std::string>{"a", "b"}));
 }
 
 TEST(Record, EveryCutIsAnError) {
