@@ -123,6 +123,7 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   Readied readied;
   TRY(readied.source, clone::open_source(invocation->clone.repository));
   agent::LaunchInput launch{invocation, host.agents_dir};
+  launch.steps = host.config.steps;
   if (invocation->egress != contract::Vendor::none) {
     TRY(readied.price, find_price(host, invocation));
     TRY(egress::Broker broker, start_broker(host, invocation->egress));
@@ -379,7 +380,7 @@ class Attempt {
         every);
     Status watched = watch({account_, *cancel_, *box_, gateway_.has_value() ? &*gateway_ : nullptr, *decoder,
                             *std::move(out_), *std::move(err_), invocation_, deadline_, checkpoints, look_,
-                            ready_.price.has_value()});
+                            host_.config.steps, ready_.price.has_value()});
     look_.finish();
     if (watched) account_.settle(true);
     gateway_.reset();

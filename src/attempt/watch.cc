@@ -294,6 +294,9 @@ class Watch {
       auto data = contract::parse_json_lenient(event.data, 1U << 20U);
       remarks.push_back({{"kind", event.kind}, {"data", data ? *data : Json::object()}});
       answered = answered || event.kind == "answer";
+      if (in_.steps && event.kind == "step" && data && data->contains("text")) {
+        in_.checkpoints.ask("agent", (*data)["text"].get<std::string>(), UniqueFd());
+      }
     }
     in_.account.remarks(contract::event_type::agent, remarks);
     if (!answered || !in_.account.settlement().answered(now())) return;

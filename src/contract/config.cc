@@ -489,6 +489,7 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
       {"author_name",
        in->text(&out->author_name, is_author_name, "must be a name on one line without < and >")},
       {"author_email", in->text(&out->author_email, is_author_email, "must be an address without < and >")},
+      {"steps", in->boolean(&out->steps)},
       {"sign_key", in->text(&out->sign_key, is_path_or_empty, "must be an absolute path")},
   };
   const auto set_uid = [out](std::uint64_t n) { out->box_uid = static_cast<std::uint32_t>(n); };

@@ -84,6 +84,8 @@ struct Config {
   // [commit] sign_key: an ssh key, or the public half of one that an agent holds; empty: commits are not
   // signed
   std::string sign_key;
+  // [commit] steps: a commit for each step of the agent's own list that it has done
+  bool steps = false;
   // [branch] prefix: the change lands on <prefix>/<attempt-id>
   std::string branch_prefix = "cofferdam";
   // [agents] dir: where the pinned agent CLIs are installed; empty: beside the program
