@@ -53,9 +53,11 @@ Outcome unmount(const Args& args) {
 Outcome remount_writable(const Args& args) {
   own_mounts();
   const std::string path = argument(args, 0);
+  struct statvfs info {};
+  if (::statvfs(path.c_str(), &info) != 0 || (info.f_flag & ST_RDONLY) == 0)
+    return failed("it is no read-only mount");
   const unsigned long flags = MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC;
   if (::mount(nullptr, path.c_str(), nullptr, flags, nullptr) != 0) return denied_by(errno);
-  struct statvfs info {};
   if (::statvfs(path.c_str(), &info) != 0) return failed("statvfs");
   return allowed_if((info.f_flag & ST_RDONLY) == 0, "still read-only");
 }
