@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "attempt/run.h"
@@ -20,7 +21,10 @@ struct BoxKind {
   Setting setting = Setting::agent;
   std::set<std::string> without;
   std::string only;  // id of the attack that has it for itself; empty: many
-  auto operator<=>(const BoxKind&) const = default;
+  bool operator==(const BoxKind&) const = default;
+  bool operator<(const BoxKind& other) const {
+    return std::tie(setting, without, only) < std::tie(other.setting, other.without, other.only);
+  }
 };
 
 // What is to be shown: the attack is denied in one box, and works in another.
