@@ -137,7 +137,7 @@ Outcome execute_copy(const Args& args) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
   if (fd < 0 || !copy_self(fd)) return failed("copy");
   ::close(fd);
-  const Outcome found = outcome(::access(path.c_str(), X_OK));  // EACCES on a noexec mount: access(2)
+  Outcome found = outcome(::access(path.c_str(), X_OK));  // EACCES on a noexec mount: access(2)
   ::unlink(path.c_str());
   return found;
 }
