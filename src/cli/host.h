@@ -34,6 +34,7 @@ Result<contract::Config> load_config(const Environment& environment, const std::
 
 // The programs and folders beside the one in `exe_dir`.
 Result<std::string> find_init(const std::string& exe_dir);
+Result<std::string> find_probe(const std::string& exe_dir);
 std::string find_agents_dir(const Environment& environment, const contract::Config& config,
                             const std::string& exe_dir);
 

@@ -118,6 +118,13 @@ struct DoctorOptions {
   bool json = false;
 };
 
+struct GateOptions {
+  std::optional<std::string> only;  // an attack's id
+  std::optional<std::string> config;
+  bool list = false;
+  bool json = false;
+};
+
 struct ContextOptions {
   enum class Action { set, show, list };
   Action action = Action::list;
@@ -142,9 +149,10 @@ struct ResolverOptions {};
 struct BrokerOptions {};
 struct PlaceOptions {};
 
-using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, ApplyOptions,
-                             LogOptions, VerifyOptions, DiscardOptions, PruneOptions, DfOptions,
-                             CancelOptions, CheckpointOptions, RecoverOptions, ContextOptions, DoctorOptions,
-                             HostSetupOptions, GatewayOptions, ResolverOptions, BrokerOptions, PlaceOptions>;
+using Command =
+    std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, ApplyOptions, LogOptions,
+                 VerifyOptions, DiscardOptions, PruneOptions, DfOptions, CancelOptions, CheckpointOptions,
+                 RecoverOptions, ContextOptions, DoctorOptions, GateOptions, HostSetupOptions, GatewayOptions,
+                 ResolverOptions, BrokerOptions, PlaceOptions>;
 
 }  // namespace cofferdam::cli

@@ -26,6 +26,7 @@ Exit codes:
   0 completed     1 failed     2 usage error     3 refused     4 a limit was reached     5 cancelled
   6 setup failed, lost, or an internal error
   verify: 0 intact, 1 not
+  gate: 0 every attack is stopped by the layer that claims to, 1 not
 
 The result goes to standard output, progress to standard error.
 Configuration: $XDG_CONFIG_HOME/cofferdam/config.toml. State: $XDG_STATE_HOME/cofferdam or COFFERDAM_STATE_DIR.)";
@@ -46,6 +47,7 @@ struct All {
   CancelOptions cancel;
   CheckpointOptions checkpoint;
   DoctorOptions doctor;
+  GateOptions gate;
   RecoverOptions recover;
   ContextOptions context;
   HostSetupOptions host_setup;
@@ -53,6 +55,15 @@ struct All {
 
 void add_config(CLI::App* verb, std::optional<std::string>* config) {
   verb->add_option("--config", *config, "configuration file instead of the default one")->type_name("FILE");
+}
+
+void add_gate_verb(CLI::App* app, GateOptions* options) {
+  CLI::App* verb = app->add_subcommand(
+      "gate", "try to break out of boxes on this host, and show which layer of a box stops what");
+  verb->add_option("--only", options->only, "one attack, or one of its rows")->type_name("ID");
+  verb->add_flag("--list", options->list, "run nothing, show the attacks");
+  add_config(verb, &options->config);
+  verb->add_flag("--json", options->json, "as JSON, one line");
 }
 
 void add_host_setup_verb(CLI::App* app, HostSetupOptions* options) {
@@ -263,6 +274,7 @@ void add_verbs(CLI::App* app, All* all) {
   CLI::App* doctor = app->add_subcommand("doctor", "whether this host can run a box, and what to do if not");
   add_config(doctor, &all->doctor.config);
   doctor->add_flag("--json", all->doctor.json, "as a JSON object");
+  add_gate_verb(app, &all->gate);
   add_host_setup_verb(app, &all->host_setup);
   app->add_subcommand("internal-gateway", "started by cofferdam itself")
       ->group("");  // no group: not in the help
@@ -299,6 +311,7 @@ Command chosen(const CLI::App& app, const All& all) {
   if (name == "cancel") return all.cancel;
   if (name == "checkpoint") return all.checkpoint;
   if (name == "doctor") return all.doctor;
+  if (name == "gate") return all.gate;
   if (name == "recover") return all.recover;
   if (name == "context") return chosen_context(*app.get_subcommands().front(), all.context);
   if (name == "host-setup") return all.host_setup;

@@ -77,11 +77,26 @@ enum class Layer : std::uint8_t {
   opaque_init,     // PID 1 is not dumpable
   rlimits,         //
   cgroup,          // bounds of the control group
+  // Of these the planner leaves the steps out (sandbox/native/plan_box.cc).
+  read_only_work,      // of a phase that may only read
+  read_only_metadata,  //
+  no_output,           // the way out is not in an agent's box
+  scratch_bound,       // sizes of HOME, /tmp and /dev/shm
+  private_root,        // the host's tree is not there; left out, it is at /host, read-only
+  hidden_paths,        // what comes from the host shows no path in the mount table
+  // And these init.
+  own_cgroup,  // a control-group namespace
+  identity,    // nobody's id inside; left out, it is 0
+  nosuid,      // of /tmp
+  watch,       // init's own look at memory and processes
 };
 inline constexpr const char* kLayerNames[] = {
-    "nested-userns",  "capabilities", "no-new-privs",   "seccomp",     "landlock",    "userns-limit",
-    "read-only-root", "masked-proc",  "read-only-proc", "own-proc",    "own-network", "own-ipc",
-    "own-uts",        "session",      "closed-fds",     "opaque-init", "rlimits",     "cgroup"};
+    "nested-userns", "capabilities",   "no-new-privs", "seccomp",        "landlock",
+    "userns-limit",  "read-only-root", "masked-proc",  "read-only-proc", "own-proc",
+    "own-network",   "own-ipc",        "own-uts",      "session",        "closed-fds",
+    "opaque-init",   "rlimits",        "cgroup",       "read-only-work", "read-only-metadata",
+    "no-output",     "scratch-bound",  "private-root", "hidden-paths",   "own-cgroup",
+    "identity",      "nosuid",         "watch"};
 
 // What the inside probes compare with.
 struct Expected {
@@ -113,7 +128,7 @@ struct Plan {
   // Of all processes in the box but init, watched by it; 0: not watched.
   std::uint64_t memory_bytes = 0;
   std::uint64_t pids = 0;     // processes and threads; a hard bound too
-  std::uint32_t without = 0;  // bits of Layer
+  std::uint64_t without = 0;  // bits of Layer
   Expected expected;
 };
 

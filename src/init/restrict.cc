@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -39,6 +40,25 @@ void drop_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2] = {};
   check(::syscall(SYS_capset, &header, data) == 0, "drop capabilities");
+}
+
+// capabilities(7): the ambient set is what a program without file capabilities gets, and it can only hold
+// what is inheritable too.
+void keep_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  check(::syscall(SYS_capget, &header, data) == 0, "read capabilities");
+  for (__user_cap_data_struct& half : data) half.inheritable = half.permitted;
+  check(::syscall(SYS_capset, &header, data) == 0, "make capabilities inheritable");
+  for (unsigned long cap = 0; cap < 64; ++cap) {
+    if (((data[cap / 32].permitted >> (cap % 32)) & 1U) == 0) continue;
+    check(::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0) == 0, "raise a capability");
+  }
+}
+
+void start_session(const plan::Plan& plan) {
+  ::setsid();
+  if (!has_layer(plan, plan::Layer::session)) ::ioctl(0, TIOCSCTTY, 0);
 }
 
 namespace {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "init/protocol.h"
+#include "init/restrict.h"
 #include "init/sampler.h"
 #include "init/sys.h"
 
@@ -97,7 +98,7 @@ void terminate(State* state) {
 // In the program's process. Descriptors: first all targets from their parking places, then everything else
 // shut.
 [[noreturn]] void execute(const plan::Plan& plan, int report) {
-  ::setsid();
+  start_session(plan);
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
   for (int number = 1; number < 65; ++number) ::sigaction(number, &plain, nullptr);
@@ -112,8 +113,11 @@ void terminate(State* state) {
     ::dup2(parked + static_cast<int>(i), target);
     if (target > highest) highest = target;
   }
-  ::syscall(SYS_close_range, static_cast<unsigned>(highest) + 1U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
-  for (int fd = 3; fd <= highest; ++fd) {
+  const bool closing = has_layer(plan, plan::Layer::closed_fds);
+  if (closing) {
+    ::syscall(SYS_close_range, static_cast<unsigned>(highest) + 1U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
+  }
+  for (int fd = 3; closing && fd <= highest; ++fd) {
     bool wanted = false;
     for (std::uint64_t target : plan.program_fds) wanted = wanted || static_cast<int>(target) == fd;
     if (!wanted) ::close(fd);
@@ -228,7 +232,7 @@ void supervise(const plan::Plan& plan) {
     finish(state);
   }
   start_program(&state);
-  state.sampler.start(plan);
+  if (has_layer(plan, plan::Layer::watch)) state.sampler.start(plan);
   loop(&state);
 }
 

@@ -31,8 +31,10 @@ MAY_INCLUDE = {
     "agent": {"base", "contract"},
     "settle": {"base", "contract"},
     "attempt": {"base", "contract", "ledger"} | STAGES,
-    "cli": {"base", "contract", "ledger", "attempt"},
+    "gate": {"base", "contract", "init", "sandbox", "workspace", "attempt"},
+    "cli": {"base", "contract", "ledger", "attempt", "gate"},
     "init": set(),
+    "probe": set(),
 }
 
 # One verb each needs one stage.
@@ -170,7 +172,7 @@ def check_third_party(tree):
 
 def check_spawning(tree):
     for path in sorted(tree):
-        inside = folder_of(path) == "init" and path not in INIT_CLIENT
+        inside = folder_of(path) in {"init", "probe"} and path not in INIT_CLIENT
         if not (is_cpp(path) and path.startswith("src/")) or inside or path == "src/base/process.cc":
             continue
         text = without(tree[path], "comment", "raw", "string", "char")

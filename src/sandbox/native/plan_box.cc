@@ -95,7 +95,38 @@ void add_home_files(const Profile& profile, std::vector<Op>* ops) {
   }
 }
 
-void add_storage(const Profile& profile, std::vector<Op>* ops) {
+// The one place that a box of the agent's own files comes from. Of a bind mount the mount table shows the
+// host's path, of an overlay with relative names it does not.
+Op agent_files(const Profile& profile, const plan::Plan& plan) {
+  const std::string source = "/host" + profile.agent_dir;
+  if (!has_layer(plan, plan::Layer::hidden_paths)) return bind(source, "/opt/agent", Access::read_only);
+  return {OpCode::overlay, source, "/opt/agent", 0, 0, 0};
+}
+
+// What the profile says, and more where the gate leaves a layer out to show what it stops.
+Profile widened(Profile profile, const plan::Plan& plan) {
+  constexpr std::uint64_t kWider = 16;
+  if (!has_layer(plan, plan::Layer::read_only_work) && profile.work == Access::read_only) {
+    profile.work = Access::read_write;
+  }
+  if (!has_layer(plan, plan::Layer::read_only_metadata) && profile.metadata == Access::read_only) {
+    profile.metadata = Access::read_write;
+  }
+  if (!has_layer(plan, plan::Layer::no_output)) profile.output = Access::read_write;
+  if (!has_layer(plan, plan::Layer::scratch_bound)) {
+    profile.scratch_bytes *= kWider;
+    profile.scratch_inodes *= kWider;
+  }
+  return profile;
+}
+
+// A proc of the box's own pid namespace.
+Op proc(const plan::Plan& plan) {
+  if (!has_layer(plan, plan::Layer::own_proc)) return bind("/host/proc", "/proc", Access::read_write);
+  return {OpCode::proc, "", "/proc", 0, 0, 0};
+}
+
+void add_storage(const Profile& profile, const plan::Plan& plan, std::vector<Op>* ops) {
   if (profile.work != Access::none) {
     ops->push_back(bind("/work/tree", "/workspace", profile.work));
   } else if (profile.metadata != Access::none) {
@@ -108,15 +139,15 @@ void add_storage(const Profile& profile, std::vector<Op>* ops) {
   if (profile.upper != Access::none) ops->push_back(bind("/work/upper", "/upper", Access::read_only));
   if (!profile.agent_dir.empty()) {
     ops->push_back(dir("/opt"));
-    ops->push_back({OpCode::overlay, "/host" + profile.agent_dir, "/opt/agent", 0, 0, 0});
+    ops->push_back(agent_files(profile, plan));
   }
 }
 
 // An unknown name takes nothing away.
-std::uint32_t layer_bits(const std::vector<std::string>& names) {
-  std::uint32_t bits = 0;
+std::uint64_t layer_bits(const std::vector<std::string>& names) {
+  std::uint64_t bits = 0;
   for (std::size_t bit = 0; bit < std::size(plan::kLayerNames); ++bit) {
-    if (std::find(names.begin(), names.end(), plan::kLayerNames[bit]) != names.end()) bits |= 1U << bit;
+    if (std::find(names.begin(), names.end(), plan::kLayerNames[bit]) != names.end()) bits |= 1ULL << bit;
   }
   return bits;
 }
@@ -126,13 +157,17 @@ std::uint32_t layer_bits(const std::vector<std::string>& names) {
 plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std::string& seccomp) {
   plan::Plan plan;
   plan.role = plan::Role::box;
+  plan.without = layer_bits(profile.without);
+  const Profile given = widened(profile, plan);
   add_system(layout, &plan.ops);
   add_etc(layout, &plan.ops);
-  add_devices(profile, &plan.ops);
-  add_scratch(profile, &plan.ops);
+  add_devices(given, &plan.ops);
+  add_scratch(given, &plan.ops);
   add_home_files(profile, &plan.ops);
-  plan.ops.push_back({OpCode::proc, "", "/proc", 0, 0, 0});
-  add_storage(profile, &plan.ops);
+  plan.ops.push_back(proc(plan));
+  add_storage(given, plan, &plan.ops);
+  if (!has_layer(plan, plan::Layer::private_root))
+    plan.ops.push_back(bind("/host", "/host", Access::read_only));
   plan.argv = profile.argv;
   plan.env = profile.env;
   plan.cwd = profile.cwd;
@@ -149,7 +184,6 @@ plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std:
   plan.file_size_limit = profile.file_size_limit;
   plan.memory_bytes = profile.memory_bytes;
   plan.pids = profile.pids;
-  plan.without = layer_bits(profile.without);
   const bool empty_work = profile.work == Access::none && profile.metadata != Access::none;
   plan.expected.work = static_cast<std::uint8_t>(empty_work ? Access::read_only : profile.work);
   plan.expected.metadata = static_cast<std::uint8_t>(profile.metadata);

@@ -86,6 +86,10 @@ const std::vector<SyscallRule>& syscall_rules() {
   return rules;
 }
 
+int syscall_number(const SyscallRule& rule) {
+  return rule.number != 0 ? rule.number : seccomp_syscall_resolve_name(rule.name);
+}
+
 namespace {
 
 struct Release {
@@ -118,7 +122,7 @@ Status add_table(scmp_filter_ctx context) {
   for (const SyscallRule& rule : syscall_rules()) {
     const bool node = std::string(rule.name) == "mknod" || std::string(rule.name) == "mknodat";
     if (node) continue;  // add_nodes
-    int number = rule.number != 0 ? rule.number : seccomp_syscall_resolve_name(rule.name);
+    const int number = syscall_number(rule);
     if (number == __NR_SCMP_ERROR)
       return make_error(Code::internal, std::string("no system call ") + rule.name);
     int error = seccomp_rule_add(context, SCMP_ACT_ERRNO(static_cast<unsigned>(rule.error)), number, 0);

@@ -17,6 +17,8 @@ struct SyscallRule {
   int number = 0;  // for calls that are newer than libseccomp's names; the same on every 64-bit architecture
 };
 const std::vector<SyscallRule>& syscall_rules();
+// Negative: this architecture has no such call.
+int syscall_number(const SyscallRule& rule);
 
 // struct sock_filter[] as bytes; a binary tree, so that loading and checking stay cheap.
 Result<std::string> compile_seccomp_filter();
