@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "contract": {"base"},
     "git": {"base"},
     "ledger": {"base", "contract"},
+    "image": {"base", "contract"},
     "clone": {"base", "contract", "git"},
     "handoff": {"base", "contract", "git"},
     "workspace": {"base", "contract", "init"},
@@ -30,8 +31,8 @@ MAY_INCLUDE = {
     "egress": {"base", "contract"},
     "agent": {"base", "contract"},
     "settle": {"base", "contract"},
-    "attempt": {"base", "contract", "ledger"} | STAGES,
-    "cli": {"base", "contract", "ledger", "attempt"},
+    "attempt": {"base", "contract", "ledger", "image"} | STAGES,
+    "cli": {"base", "contract", "ledger", "attempt", "image"},
     "init": set(),
 }
 
