@@ -121,6 +121,7 @@ class Unpacker {
   // Opens the folders on the way one by one. They were all made by a record before.
   Result<Place> read_place() {
     TRY(const std::string path, in_.text(kMaxPath));
+    if (path.empty() || path.back() == '/') return broken("not a plain path: " + printable(path, 300));
     const std::vector<std::string> parts = split(path, '/');
     if (parts.size() > bounds_.depth) return broken("too deep: " + printable(path, 300));
     for (const std::string& part : parts) {
