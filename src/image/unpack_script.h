@@ -217,7 +217,7 @@ def index_layer(tree, number, layer, debian):
         if debian:
             parts = merged(parts)
             path = "/".join(parts) + "/"
-            if path.startswith(NOT_NEEDED) and not path.endswith("/copyright/") and not member.isdir():
+            if path.startswith(NOT_NEEDED) and not path.endswith("/copyright/"):
                 return
         elif parts and parts[-1].startswith(".wh."):
             if parts[-1].startswith(".wh..wh.") and parts[-1] != ".wh..wh..opq":

@@ -15,12 +15,12 @@ struct RootEntry {
 };
 
 struct HostLayout {
-  std::string source = "/host";          // where the storage has the tree that this is the layout of
   std::vector<RootEntry> root_entries;   // beside /usr
   std::vector<std::string> etc_entries;  // of the fixed list that exists here, to be bound read-only
   std::string time_zone;                 // content of /etc/localtime; may be empty
   // Of an image: what else of it is in the box, by its path ("etc/ssl", "opt/java").
   std::vector<RootEntry> more = {};
+  std::string source = "/host";  // where the storage has the tree that this is the layout of
 };
 
 Result<HostLayout> read_host_layout();
