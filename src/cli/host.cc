@@ -135,6 +135,12 @@ std::string find_agents_dir(const Environment& environment, const contract::Conf
   return installed;
 }
 
+std::string default_image_list(const std::string& exe_dir) {
+  std::string installed = exe_dir + "/../share/cofferdam/images/debian12.lock";
+  std::string in_source_tree = exe_dir + "/../../images/debian12.lock";  // from build/<preset>
+  return exists(in_source_tree) && !exists(installed) ? in_source_tree : installed;
+}
+
 Result<attempt::Host> find_host(const Environment& environment, contract::Config config) {
   attempt::Host host;
   host.config = std::move(config);

@@ -55,6 +55,7 @@ Result<int> dispatch(const Command& command) {
     Result<int> operator()(const GateOptions& options) const { return gate_verb(options); }
     Result<int> operator()(const ContextOptions& options) const { return context_verb(options); }
     Result<int> operator()(const HostSetupOptions& options) const { return host_setup_verb(options); }
+    Result<int> operator()(const ImageOptions& options) const { return image_verb(options); }
     Result<int> operator()(const GatewayOptions& options) const { return gateway_verb(options); }
     Result<int> operator()(const ResolverOptions& options) const { return resolver_verb(options); }
     Result<int> operator()(const BrokerOptions& options) const { return broker_verb(options); }

@@ -24,6 +24,7 @@ struct RunOptions {
   std::optional<std::string> attempt_id;
   std::optional<std::string> model;
   std::optional<std::string> deadline;
+  std::optional<std::string> image;  // an image, or "host"
   std::optional<std::string> config;
   std::optional<std::string> prompt;  // "-": standard input
   std::vector<std::string> allowed;   // HOST[:PORT] of --allow-host
@@ -135,6 +136,15 @@ struct ContextOptions {
   bool json = false;
 };
 
+struct ImageOptions {
+  enum class Action { build, import, lock, list, verify, remove };
+  Action action = Action::list;
+  std::string file;               // build: the list (empty: the one that came with us); import, lock
+  std::optional<std::string> id;  // verify (none: all), remove
+  std::optional<std::string> config;
+  bool json = false;
+};
+
 struct HostSetupOptions {
   std::string user;
   unsigned slots = 1;
@@ -152,7 +162,7 @@ struct PlaceOptions {};
 using Command =
     std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, ApplyOptions, LogOptions,
                  VerifyOptions, DiscardOptions, PruneOptions, DfOptions, CancelOptions, CheckpointOptions,
-                 RecoverOptions, ContextOptions, DoctorOptions, GateOptions, HostSetupOptions, GatewayOptions,
-                 ResolverOptions, BrokerOptions, PlaceOptions>;
+                 RecoverOptions, ContextOptions, DoctorOptions, GateOptions, HostSetupOptions, ImageOptions,
+                 GatewayOptions, ResolverOptions, BrokerOptions, PlaceOptions>;
 
 }  // namespace cofferdam::cli

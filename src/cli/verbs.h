@@ -32,6 +32,7 @@ Result<int> context_verb(const ContextOptions& options);
 Result<int> doctor_verb(const DoctorOptions& options);
 Result<int> gate_verb(const GateOptions& options);
 Result<int> host_setup_verb(const HostSetupOptions& options);
+Result<int> image_verb(const ImageOptions& options);
 Result<int> gateway_verb(const GatewayOptions& options);
 Result<int> resolver_verb(const ResolverOptions& options);
 Result<int> broker_verb(const BrokerOptions& options);

@@ -47,6 +47,10 @@ bool is_path_or_empty(std::string_view text) {
   return text.empty() || (text.front() == '/' && text.size() <= kMaxPathBytes && !has_control(text));
 }
 
+bool is_image_or_host(std::string_view text) {
+  return text == "host" || (starts_with(text, "sha256:") && is_sha256(text.substr(7)));
+}
+
 // Reads the document table by table. The first error wins, and names file, line and key.
 class TomlReader {
  public:
@@ -511,7 +515,9 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
           {"prices", in->prices(&out->prices)},
           {"destinations", in->destinations(&out->destinations)},
           {"repositories", in->repositories(&out->repositories)},
-          {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)}})},
+          {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)},
+                              {"image", in->text(&out->box_image, is_image_or_host,
+                                                 "must be \"host\" or sha256: and 64 digits")}})},
           {"debug", in->nested({{"capture_bodies", in->boolean(&out->capture_bodies)}})},
           {"capacity",
            in->nested(

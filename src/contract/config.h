@@ -104,6 +104,8 @@ struct Config {
   std::map<std::string, std::vector<std::string>> repositories;
   // [box] uid: the unprivileged host uid and gid that a supervisor started as root becomes for every box
   std::uint32_t box_uid = 65533;
+  // [box] image: the root of boxes that are asked for on the command line: "sha256:...", or "host"
+  std::string box_image = "host";
   // [debug] capture_bodies: requests and answers at the gateway are written to a file of the attempt's
   bool capture_bodies = false;
   // [capacity] attempts, memory_bytes: of all attempts of this state folder at a time, the latter over their

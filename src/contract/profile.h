@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,14 @@ struct HomeFile {
   bool operator==(const HomeFile&) const = default;
 };
 
+// The pinned tree that a box's root comes from. The storage has it at /image.
+struct ProfileImage {
+  std::string id;    // "sha256:..."
+  std::string tree;  // on the host; it was compared with its manifest for this very use
+  // Files of it, relative, by which the backend finds out whether the box really has this tree.
+  std::vector<std::string> landmarks;
+};
+
 struct Profile {
   std::string kind;  // "prepare", "agent", "command", "snapshot", "collect": for messages and the account
   std::vector<std::string> argv;
@@ -39,6 +48,11 @@ struct Profile {
   Access output = Access::none;    // at /out: the snapshot's objects, the collected pack
   // At /upper, never writable: what the agent wrote above the cached tree, if the storage has such a layer.
   Access upper = Access::none;
+  // None: the host's programs and libraries.
+  std::optional<ProfileImage> image = {};
+  // Its program is one of ours and comes from the host, whatever the agent's box is made of: the control
+  // pinned-root is not asked of it.
+  bool host_programs = true;
   // A read-only folder of the agent's own files at /opt/agent; empty: none.
   std::string agent_dir;
   std::vector<HomeFile> home_files;

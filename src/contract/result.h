@@ -155,8 +155,9 @@ struct AgentFacts {
 };
 
 struct ImageFacts {
-  std::string kind = "host";  // the host's /usr: not pinned
-  bool pinned = false;
+  std::string kind = "host";  // the host's /usr: not pinned; "image"
+  bool pinned = false;        // the control pinned-root was in force
+  std::string digest = {};    // of an image: "sha256:..."
 };
 
 struct ResultRecord {

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "init/client.h"
 #include "sandbox/native/plan_box.h"
+#include "sandbox/native/probe_root.h"
 #include "sandbox/native/seccomp_filter.h"
 
 namespace cofferdam::sandbox {
@@ -139,7 +140,8 @@ Result<BoxReport> decode_full(const InitMessage& message) {
 Result<Box> Box::start(const BoxHost& host, const contract::StorageRef& storage,
                        const contract::Profile& profile) {
   if (profile.deadline.count() <= 0) return make_error(Code::internal, "a box without a deadline");
-  TRY(HostLayout layout, read_host_layout());
+  TRY(const HostLayout layout,
+      profile.image.has_value() ? read_image_layout(profile.image->tree) : read_host_layout());
   TRY(std::string seccomp, compile_seccomp_filter());
   init_client::InitOptions options;
   options.program = host.init;
@@ -183,9 +185,12 @@ Status Box::set_up(const contract::Profile& profile, const Requirements& require
   }
   // Now, not when the pid came: the box's own user namespace exists only from some point of the set-up on.
   answers.push_back(probe_id_map(pid));
+  answers.push_back(probe_root(pid, child_.pid(), profile));
   if (listeners_.size() != profile.listeners.size())
     return make_error(Code::protocol, "a listener is missing");
-  controls_ = judge(answers, requirements);
+  Requirements asked = requirements;
+  if (profile.host_programs) asked.choices["pinned-root"] = contract::Need::best_effort;
+  controls_ = judge(answers, asked);
   return {};
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/text.h"
+
 namespace cofferdam::sandbox {
 namespace {
 
@@ -26,12 +28,12 @@ Op bind(const std::string& source, const std::string& target, Access access) {
   return {OpCode::bind, source, target, access == Access::read_write ? 0U : 1U, 0, 0};
 }
 
-// The host's programs and libraries, read-only, under the names by which they call each other.
+// The host's or the image's programs and libraries, read-only, under the names by which they call each other.
 void add_system(const HostLayout& layout, std::vector<Op>* ops) {
-  ops->push_back(bind("/host/usr", "/usr", Access::read_only));
+  ops->push_back(bind(layout.source + "/usr", "/usr", Access::read_only));
   for (const RootEntry& entry : layout.root_entries) {
     if (entry.link_text.empty()) {
-      ops->push_back(bind("/host/" + entry.name, "/" + entry.name, Access::read_only));
+      ops->push_back(bind(layout.source + "/" + entry.name, "/" + entry.name, Access::read_only));
     } else {
       ops->push_back(symlink(entry.link_text, "/" + entry.name));
     }
@@ -51,7 +53,18 @@ void add_etc(const HostLayout& layout, std::vector<Op>* ops) {
   ops->push_back(file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"));
   if (!layout.time_zone.empty()) ops->push_back(file("/etc/localtime", layout.time_zone));
   for (const std::string& name : layout.etc_entries) {
-    ops->push_back(bind("/host/etc/" + name, "/etc/" + name, Access::read_only));
+    ops->push_back(bind(layout.source + "/etc/" + name, "/etc/" + name, Access::read_only));
+  }
+}
+
+void add_more(const HostLayout& layout, std::vector<Op>* ops) {
+  if (!layout.more.empty()) ops->push_back(dir("/opt"));
+  for (const RootEntry& entry : layout.more) {
+    if (entry.link_text.empty()) {
+      ops->push_back(bind(layout.source + "/" + entry.name, "/" + entry.name, Access::read_only));
+    } else {
+      ops->push_back(symlink(entry.link_text, "/" + entry.name));
+    }
   }
 }
 
@@ -98,6 +111,10 @@ void add_home_files(const Profile& profile, std::vector<Op>* ops) {
 // The one place that a box of the agent's own files comes from. Of a bind mount the mount table shows the
 // host's path, of an overlay with relative names it does not.
 Op agent_files(const Profile& profile, const plan::Plan& plan) {
+  const std::string tree = profile.image.has_value() ? profile.image->tree + "/" : "";
+  if (!tree.empty() && starts_with(profile.agent_dir, tree)) {
+    return bind("/image/" + profile.agent_dir.substr(tree.size()), "/opt/agent", Access::read_only);
+  }
   const std::string source = "/host" + profile.agent_dir;
   if (!has_layer(plan, plan::Layer::hidden_paths)) return bind(source, "/opt/agent", Access::read_only);
   return {OpCode::overlay, source, "/opt/agent", 0, 0, 0};
@@ -161,6 +178,7 @@ plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std:
   const Profile given = widened(profile, plan);
   add_system(layout, &plan.ops);
   add_etc(layout, &plan.ops);
+  add_more(layout, &plan.ops);
   add_devices(given, &plan.ops);
   add_scratch(given, &plan.ops);
   add_home_files(profile, &plan.ops);
