@@ -510,7 +510,9 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
           {"prices", in->prices(&out->prices)},
           {"destinations", in->destinations(&out->destinations)},
           {"repositories", in->repositories(&out->repositories)},
-          {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)}})},
+          {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)},
+                              {"cgroup",
+                               in->text(&out->cgroup, is_attempt_id, "must be 1 to 64 of a-z, 0-9 and -")}})},
           {"debug", in->nested({{"capture_bodies", in->boolean(&out->capture_bodies)}})},
           {"capacity",
            in->nested(

@@ -67,6 +67,7 @@ enum class WorkStorage {
   slot,       // one of those that `cofferdam host-setup` has made for this user; not as root
 };
 
+inline constexpr const char* kCgroupName = "cofferdam";
 inline constexpr const char* kSlotsDir = "/var/lib/cofferdam/slots";
 
 struct Config {
@@ -102,6 +103,8 @@ struct Config {
   std::map<std::string, std::vector<std::string>> repositories;
   // [box] uid: the unprivileged host uid and gid that a supervisor started as root becomes for every box
   std::uint32_t box_uid = 65533;
+  // [box] cgroup: name of the subtree of control groups, as given to `cofferdam host-setup`
+  std::string cgroup = kCgroupName;
   // [debug] capture_bodies: requests and answers at the gateway are written to a file of the attempt's
   bool capture_bodies = false;
   // [capacity] attempts, memory_bytes: of all attempts of this state folder at a time, the latter over their
