@@ -148,7 +148,7 @@ contract::Json cloned_facts(const clone::Cloned& cloned) {
 }
 
 ledger::Capacity capacity_of(const Host& host) {
-  return {host.config.capacity_attempts, host.config.capacity_memory_bytes};
+  return {host.config.capacity_attempts, host.config.capacity_memory_bytes, sandbox::kOwnBoxBytes};
 }
 
 // One attempt under way. Its members are made in the order of the path and go in the opposite one.

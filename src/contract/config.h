@@ -108,7 +108,7 @@ struct Config {
   // [debug] capture_bodies: requests and answers at the gateway are written to a file of the attempt's
   bool capture_bodies = false;
   // [capacity] attempts, memory_bytes: of all attempts of this state folder at a time, the latter over their
-  // limits.memory_bytes; 0: not bounded
+  // limits.memory_bytes and what the boxes of ours of each may take; 0: not bounded
   std::uint64_t capacity_attempts = 64;
   std::uint64_t capacity_memory_bytes = 0;
   // [cache] max_bytes: what base packs that no attempt needs may take

@@ -172,15 +172,16 @@ Status AttemptGroup::make_once(bool* again) {
     if (::mkdir(folder.c_str(), 0755) != 0) {
       const int error = errno;
       for (const std::string& made : folders) ::rmdir(made.c_str());
-      *again =
-          error == ENOENT && place_.own_levels != 0;  // the last one of somebody's has just taken it away
+      // The base went with somebody's last group, or a sweep has not yet removed what it took from us.
+      *again = error == EEXIST || (error == ENOENT && place_.own_levels != 0);
       return sys_error("cannot make " + folder, error);
     }
     folders.push_back(folder);
     if (folders.size() > 1) continue;
     // A sweep that was faster has it, and removes it.
-    TRY(lock_, open_file(folder, O_RDONLY | O_DIRECTORY));
-    *again = !lock_folder(lock_.get()) || !is_still_at(lock_.get(), folder);
+    auto opened = open_file(folder, O_RDONLY | O_DIRECTORY);
+    *again = !opened || !lock_folder(opened->get()) || !is_still_at(opened->get(), folder);
+    if (opened) lock_ = *std::move(opened);
     if (*again) return make_error(Code::conflict, folder + " was taken away");
   }
   folders_ = std::move(folders);
@@ -193,6 +194,7 @@ Status AttemptGroup::make() {
     bool again = false;
     Status made = make_once(&again);
     if (!made && (!again || tries > kMaxTries)) return made;
+    if (!made) ::poll(nullptr, 0, 1);  // between two tries
   }
   return {};
 }
