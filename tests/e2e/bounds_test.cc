@@ -46,7 +46,9 @@ class Bounds : public EndToEnd {
   void TearDown() override {
     if (can_) {
       EXPECT_EQ(groups(), given_) << "groups are left behind";
-      if (user() == User::rootless) EXPECT_EQ(host_setup({"--remove"}).status.code, 0);
+      if (user() == User::rootless) {
+        EXPECT_EQ(host_setup({"--remove"}).status.code, 0);
+      }
       EXPECT_EQ(groups(), std::vector<std::string>{});
     }
     EndToEnd::TearDown();

@@ -176,7 +176,7 @@ TEST(Slots, AreExclusiveBoundedAndEmptied) {
   // $1 programs, $2 folder of slots, $3 repository, $4 configuration, $5 home, $6 state, $7 name of control
   // groups
   const std::string script = R"sh(
-setup() { "$1/cofferdam" host-setup --user 12345 --cgroup "$7" --dir "$2" --slots 1 --bytes 33554432 --inodes 1000; }
+setup() { "$1/cofferdam" host-setup --user 12345 --cgroup "$groups" --dir "$2" --slots 1 --bytes 33554432 --inodes 1000; }
 as_user() {
   setpriv --reuid 12345 --regid 12345 --clear-groups env -i PATH=/usr/bin:/bin HOME="$home" \
     COFFERDAM_STATE_DIR="$state" "$programs/cofferdam" run --json --config "$config" --repo "$repo" \
@@ -187,7 +187,7 @@ doctor() {
     COFFERDAM_STATE_DIR="$state" "$programs/cofferdam" doctor --config "$1" |
     sed -n 's/^slots  */doctor slots /p; s/^host-memory .*available; \([^:]*\):.*/doctor memory \1/p'
 }
-programs=$1 slots=$2 repo=$3 config=$4 home=$5 state=$6
+programs=$1 slots=$2 repo=$3 config=$4 home=$5 state=$6 groups=$7
 setup "$1" "$2"
 setup "$1" "$2"
 doctor "$config"
@@ -200,7 +200,7 @@ doctor "$config"
 as_user --attempt-id third -- /bin/sh -c true
 flock -u 9
 as_user --attempt-id fourth -- /bin/sh -c 'head -c 40000000 /dev/zero > big'
-"$1/cofferdam" host-setup --user 12345 --cgroup "$7" --dir "$2" --remove
+"$1/cofferdam" host-setup --user 12345 --cgroup "$groups" --dir "$2" --remove
 ls -A "$2"
 )sh";
   SpawnOptions options;

@@ -84,6 +84,7 @@ std::string line_of(const std::string& text, const std::string& control) {
 TEST_P(Groups, AreProvenFromOutside) {
   if (!can()) return;
   const std::string with = with_groups("controls", {});
+  EXPECT_EQ(with.find("OPEN"), std::string::npos) << with;
   const std::string without = driver("controls", {});
   for (const char* control : {"memory", "pids", "cpu"}) {
     EXPECT_TRUE(starts_with(line_of(with, control), "enforced ")) << line_of(with, control);
