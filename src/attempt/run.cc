@@ -145,7 +145,9 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   if (!invocation->destinations.empty()) launch.proxy_port = kProxyPort;
   TRY(readied.launch, agent::plan_launch(launch));
   TRY_VOID(check_version(invocation->agent, readied.launch.version));
-  readied.boxes = box_host(host);
+  readied.boxes = box_host(host, invocation->attempt_id);
+  // What an earlier supervisor left behind does not hinder this attempt.
+  (void)sweep_groups(host).has_value();
   return readied;
 }
 
@@ -156,7 +158,7 @@ contract::Json cloned_facts(const clone::Cloned& cloned) {
 }
 
 ledger::Capacity capacity_of(const Host& host) {
-  return {host.config.capacity_attempts, host.config.capacity_memory_bytes};
+  return {host.config.capacity_attempts, host.config.capacity_memory_bytes, sandbox::kOwnBoxBytes};
 }
 
 // One attempt under way. Its members are made in the order of the path and go in the opposite one.
@@ -281,6 +283,7 @@ class Attempt {
     profile.scratch_inodes = invocation_->limits.scratch_inodes;
     profile.work_bytes = invocation_->limits.work_bytes;
     profile.work_inodes = invocation_->limits.work_inodes;
+    profile.work_in_memory = account_.result().storage->kind == "tmpfs";
     profile.memory_bytes = invocation_->limits.memory_bytes;
     profile.pids = invocation_->limits.pids;
     if (invocation_->egress != contract::Vendor::none) profile.listeners.push_back(kGatewayPort);

@@ -147,10 +147,11 @@ struct ImageOptions {
 
 struct HostSetupOptions {
   std::string user;
-  unsigned slots = 1;
+  unsigned slots = 0;
   std::uint64_t bytes = 0;
   std::uint64_t inodes = 0;
   std::string dir = "/var/lib/cofferdam/slots";
+  std::string cgroup = "cofferdam";
   bool remove = false;
 };
 

@@ -69,16 +69,23 @@ void add_gate_verb(CLI::App* app, GateOptions* options) {
 }
 
 void add_host_setup_verb(CLI::App* app, HostSetupOptions* options) {
-  CLI::App* verb = app->add_subcommand(
-      "host-setup", "as root: make disks of fixed size for the attempts of a user who is not (slots)");
+  CLI::App* verb = app->add_subcommand("host-setup",
+                                       "as root, for the attempts of a user who is not: hand control groups "
+                                       "over, which bound memory, processes and "
+                                       "cpu, and make disks of fixed size (slots). Control groups and mounts "
+                                       "go with a boot: run it again then");
   verb->add_option("--user", options->user, "whose attempts use them")->required()->type_name("NAME");
-  verb->add_option("--slots", options->slots, "how many; those that are there stay as they are")
-      ->capture_default_str();
-  CLI::Option* bytes = verb->add_option("--bytes", options->bytes, "of each slot");
-  CLI::Option* inodes = verb->add_option("--inodes", options->inodes, "of each slot");
+  CLI::Option* slots =
+      verb->add_option("--slots", options->slots, "how many slots; those that are there stay as they are")
+          ->capture_default_str();
+  CLI::Option* bytes = verb->add_option("--bytes", options->bytes, "of each slot")->needs(slots);
+  CLI::Option* inodes = verb->add_option("--inodes", options->inodes, "of each slot")->needs(slots);
   verb->add_option("--dir", options->dir, "where they are; workspace.slots_dir of the user's configuration")
       ->capture_default_str();
-  verb->add_flag("--remove", options->remove, "unmount and remove that user's slots instead")
+  verb->add_option("--cgroup", options->cgroup,
+                   "name of the subtree of control groups; box.cgroup of the user's configuration")
+      ->capture_default_str();
+  verb->add_flag("--remove", options->remove, "remove that user's slots and control groups instead")
       ->excludes(bytes)
       ->excludes(inodes);
 }

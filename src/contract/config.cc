@@ -517,7 +517,9 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
           {"repositories", in->repositories(&out->repositories)},
           {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)},
                               {"image", in->text(&out->box_image, is_image_or_host,
-                                                 "must be \"host\" or sha256: and 64 digits")}})},
+                                                 "must be \"host\" or sha256: and 64 digits")},
+                              {"cgroup",
+                               in->text(&out->cgroup, is_attempt_id, "must be 1 to 64 of a-z, 0-9 and -")}})},
           {"debug", in->nested({{"capture_bodies", in->boolean(&out->capture_bodies)}})},
           {"capacity",
            in->nested(

@@ -67,6 +67,7 @@ enum class WorkStorage {
   slot,       // one of those that `cofferdam host-setup` has made for this user; not as root
 };
 
+inline constexpr const char* kCgroupName = "cofferdam";
 inline constexpr const char* kSlotsDir = "/var/lib/cofferdam/slots";
 
 struct Config {
@@ -106,10 +107,12 @@ struct Config {
   std::uint32_t box_uid = 65533;
   // [box] image: the root of boxes that are asked for on the command line: "sha256:...", or "host"
   std::string box_image = "host";
+  // [box] cgroup: name of the subtree of control groups, as given to `cofferdam host-setup`
+  std::string cgroup = kCgroupName;
   // [debug] capture_bodies: requests and answers at the gateway are written to a file of the attempt's
   bool capture_bodies = false;
   // [capacity] attempts, memory_bytes: of all attempts of this state folder at a time, the latter over their
-  // limits.memory_bytes; 0: not bounded
+  // limits.memory_bytes and what the boxes of ours of each may take; 0: not bounded
   std::uint64_t capacity_attempts = 64;
   std::uint64_t capacity_memory_bytes = 0;
   // [cache] max_bytes: what base packs that no attempt needs may take

@@ -60,12 +60,14 @@ struct Profile {
   std::uint64_t scratch_inodes = 0;
   std::uint64_t work_bytes = 0;  // what the storage was bounded to: the probes compare
   std::uint64_t work_inodes = 0;
+  bool work_in_memory = true;  // otherwise a disk holds the work tree
   // Loopback TCP ports whose listening sockets are handed out of the box.
   std::vector<std::uint16_t> listeners;
   std::chrono::milliseconds deadline{0};  // init enforces it by itself, then the grace
   std::chrono::milliseconds grace{0};
   std::uint64_t file_size_limit = 0;  // RLIMIT_FSIZE in bytes; 0: none
-  // Of all programs in the box together, watched by init; 0: not watched.
+  // Of all programs in the box together, watched by init and bounded by the box's control group. 0: a box of
+  // ours, which has bounds of its own (sandbox/native/cgroup.h).
   std::uint64_t memory_bytes = 0;
   std::uint64_t pids = 0;  // processes and threads
   // Names of layers (init/plan.h) that this box is built without: of the gate only, whose programs are ours

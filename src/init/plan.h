@@ -127,8 +127,9 @@ struct Plan {
   std::uint64_t open_files = 4096;
   // Of all processes in the box but init, watched by it; 0: not watched.
   std::uint64_t memory_bytes = 0;
-  std::uint64_t pids = 0;     // processes and threads; a hard bound too
-  std::uint64_t without = 0;  // bits of Layer
+  std::uint64_t pids = 0;           // processes and threads
+  std::uint64_t process_limit = 0;  // RLIMIT_NPROC, init included; 0: none
+  std::uint64_t without = 0;        // bits of Layer
   Expected expected;
 };
 
@@ -234,6 +235,7 @@ void plan_fields(Codec& codec, PlanT& plan) {
   codec.number(plan.open_files);
   codec.number(plan.memory_bytes);
   codec.number(plan.pids);
+  codec.number(plan.process_limit);
   codec.number(plan.without);
   codec.number(plan.expected.work);
   codec.number(plan.expected.metadata);

@@ -78,7 +78,7 @@ void set_limits(const plan::Plan& plan) {
   limit(RLIMIT_MSGQUEUE, 1U << 20U);
   // Counted for this user in this user namespace (since Linux 5.14, ucounts), so neither other boxes nor the
   // caller's own processes are in it. Init itself is.
-  if (plan.pids != 0) limit(RLIMIT_NPROC, plan.pids + 1);
+  if (plan.process_limit != 0) limit(RLIMIT_NPROC, plan.process_limit);
   if (plan.file_size_limit != 0) limit(RLIMIT_FSIZE, plan.file_size_limit);
 }
 

@@ -95,10 +95,20 @@ void terminate(State* state) {
   state->grace = timer(state->plan->grace_ms);
 }
 
+// proc_pid_oom_score_adj(5): when memory runs out, init must not be what the kernel chooses.
+void prefer_for_oom() {
+  const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  const ssize_t ignored = ::write(fd, "500", 3);
+  (void)ignored;
+  ::close(fd);
+}
+
 // In the program's process. Descriptors: first all targets from their parking places, then everything else
 // shut.
 [[noreturn]] void execute(const plan::Plan& plan, int report) {
   start_session(plan);
+  prefer_for_oom();
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
   for (int number = 1; number < 65; ++number) ::sigaction(number, &plain, nullptr);

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "sandbox/native/cgroup.h"
 
 namespace cofferdam::sandbox {
 namespace {
@@ -202,6 +203,7 @@ plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std:
   plan.file_size_limit = profile.file_size_limit;
   plan.memory_bytes = profile.memory_bytes;
   plan.pids = profile.pids;
+  plan.process_limit = (profile.pids != 0 ? profile.pids : kOwnBoxPids) + 1;
   const bool empty_work = profile.work == Access::none && profile.metadata != Access::none;
   plan.expected.work = static_cast<std::uint8_t>(empty_work ? Access::read_only : profile.work);
   plan.expected.metadata = static_cast<std::uint8_t>(profile.metadata);
