@@ -40,7 +40,7 @@ Result<std::uint64_t> unpack(const Host& host, image::UnpackInput input, const i
   TRY(const UniqueFd reading, open_file(name, O_RDONLY));
   if (::unlink(name.c_str()) != 0) return sys_error("unlink " + name, errno);
   input.stream_fd = writing.get();
-  const sandbox::BoxHost boxes = box_host(host);
+  const sandbox::BoxHost boxes = box_host(host, "image");
   constexpr std::uint64_t kBytes = 1U << 20U;
   constexpr std::uint64_t kInodes = 64;
   TRY(workspace::Storage storage, workspace::Storage::create({boxes.init, boxes.run_as, kBytes, kInodes}));

@@ -44,7 +44,7 @@ Result<Report> run(const attempt::Host& host, const std::string& probe,
   TRY(const std::vector<Row> rows, choose_rows(only));
   const HostFacts facts = read_host_facts();
   TRY(const Canary canary, Canary::make(probe));
-  const sandbox::BoxHost boxes = attempt::box_host(host);
+  const sandbox::BoxHost boxes = attempt::box_host(host, "gate");
   Outcomes outcomes;
   Report report;
   for (const auto& [kind, in] : share_out(rows, facts)) {
