@@ -115,6 +115,7 @@ struct RecoverOptions {
 
 struct DoctorOptions {
   std::optional<std::string> config;
+  bool seccomp = false;  // print the system-call filter instead
   bool json = false;
 };
 

@@ -262,7 +262,11 @@ void add_verbs(CLI::App* app, All* all) {
   add_keeping_verbs(app, all);
   CLI::App* doctor = app->add_subcommand("doctor", "whether this host can run a box, and what to do if not");
   add_config(doctor, &all->doctor.config);
-  doctor->add_flag("--json", all->doctor.json, "as a JSON object");
+  CLI::Option* doctor_json = doctor->add_flag("--json", all->doctor.json, "as a JSON object");
+  doctor
+      ->add_flag("--seccomp", all->doctor.seccomp,
+                 "print the boxes' system-call filter instead: the table with its reasons, and its code")
+      ->excludes(doctor_json);
   add_host_setup_verb(app, &all->host_setup);
   app->add_subcommand("internal-gateway", "started by cofferdam itself")
       ->group("");  // no group: not in the help
