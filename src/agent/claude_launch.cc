@@ -27,7 +27,9 @@ std::vector<std::string> claude_argv(const contract::InvocationFields& fields) {
   } else {
     // The box is the boundary; every question would be a denial, since nobody is there to answer.
     add("--permission-mode", "bypassPermissions");
-    add("--tools", "Read,Grep,Glob,Edit,Write,Bash");
+    // Without a shell in the box that tool would only fail.
+    const bool shell = fields.shell == contract::Shell::sandboxed;
+    add("--tools", shell ? "Read,Grep,Glob,Edit,Write,Bash" : "Read,Grep,Glob,Edit,Write");
   }
   if (fields.phase == contract::Phase::planning) add("--json-schema", contract::plan_answer_schema());
   return argv;

@@ -261,6 +261,7 @@ class Attempt {
     profile.work = contract::is_read_only(invocation_->phase) ? Access::read_only : Access::read_write;
     profile.metadata = Access::read_only;
     profile.agent_dir = ready_.launch.agent_dir;
+    profile.shell = invocation_->shell;
     profile.home_files = ready_.launch.home_files;
     profile.scratch_bytes = invocation_->limits.scratch_bytes;
     profile.scratch_inodes = invocation_->limits.scratch_inodes;

@@ -116,6 +116,11 @@ void add_run_verb(CLI::App* app, const RunVerb& verb, RunOptions* options) {
   sub->add_option("--backend", options->backend, "what makes the box (docker: not in this version)")
       ->check(CLI::IsMember({"native", "docker"}))
       ->capture_default_str();
+  sub->add_option(
+         "--shell", options->shell,
+         "sandboxed: the host's programs, in the box; none: nothing but the agent's own can be executed")
+      ->check(CLI::IsMember({"sandboxed", "none"}))
+      ->capture_default_str();
   sub->add_option("--model", options->model, "the agent's model (default: from the configuration)")
       ->type_name("M");
   sub->add_option("--deadline", options->deadline, "total time, such as 90s, 30m or 1h30m")

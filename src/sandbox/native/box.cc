@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "init/client.h"
+#include "sandbox/native/elf_needs.h"
 #include "sandbox/native/plan_box.h"
 #include "sandbox/native/seccomp_filter.h"
 
@@ -140,7 +141,11 @@ Result<Box> Box::start(const BoxHost& host, const contract::StorageRef& storage,
                        const contract::Profile& profile) {
   if (profile.deadline.count() <= 0) return make_error(Code::internal, "a box without a deadline");
   TRY(HostLayout layout, read_host_layout());
-  const std::string seccomp = compile_seccomp_filter(RuleScope::always);
+  const bool shell = profile.shell == contract::Shell::sandboxed;
+  if (!shell) {
+    TRY(layout.programs, program_files(profile));
+  }
+  const std::string seccomp = compile_seccomp_filter(shell ? RuleScope::always : RuleScope::without_shell);
   init_client::InitOptions options;
   options.program = host.init;
   options.run_as = host.run_as;
@@ -185,7 +190,7 @@ Status Box::set_up(const contract::Profile& profile, const Requirements& require
   answers.push_back(probe_id_map(pid));
   if (listeners_.size() != profile.listeners.size())
     return make_error(Code::protocol, "a listener is missing");
-  controls_ = judge(answers, requirements);
+  controls_ = judge(answers, requirements, profile.shell);
   return {};
 }
 
