@@ -98,6 +98,7 @@ const Control* find_control(std::string_view name) {
 Need need_of(const Control& control, Mode mode, const ControlChoices& choices, Shell shell) {
   const auto chosen = choices.find(control.name);
   if (chosen != choices.end()) return chosen->second;
+  if (shell == Shell::sandboxed && control.shell == ShellNeed::only) return kNo;  // not in such a box
   if (shell == Shell::none && control.shell != ShellNeed::same) return kYes;
   return control.need[static_cast<std::size_t>(mode)];
 }

@@ -43,7 +43,7 @@ TEST_P(Command, ChangeComesBackAsBranch) {
 // A program of the host's, alone with its libraries; what it could start with a shell around it, it cannot.
 TEST_P(Command, WithoutAShellNothingElseRuns) {
   const auto run = [this](const std::string& shell, const std::vector<std::string>& argv) {
-    std::vector<std::string> args = {"run",     "--json", "--config", world().config(), "--agent", "command",
+    std::vector<std::string> args = {"run",     "--json", "--repo", world().repo(), "--agent", "command",
                                      "--shell", shell,    "--"};
     args.insert(args.end(), argv.begin(), argv.end());
     return world().cofferdam(args);
