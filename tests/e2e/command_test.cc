@@ -53,7 +53,8 @@ TEST_P(Command, WithoutAShellNothingElseRuns) {
   ASSERT_TRUE(touched.result.has_value());
   EXPECT_EQ(touched.result->shell, contract::Shell::none);
   EXPECT_EQ(touched.result->change.file_count, 1U);
-  EXPECT_EQ(run("none", {"/usr/bin/env", "/bin/true"}).status.code, 1);
+  const RunOutcome denied = run("none", {"/usr/bin/env", "/bin/true"});
+  EXPECT_EQ(denied.status.code, 1) << denied.err;
   EXPECT_EQ(run("sandboxed", {"/usr/bin/env", "/bin/true"}).status.code, 0) << "the control";
 }
 
