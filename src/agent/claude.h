@@ -1,6 +1,7 @@
 // Claude Code, as this library sees it. Private to src/agent.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,8 @@ namespace cofferdam::agent {
 
 inline constexpr const char* kClaudeVersion = "2.1.197";
 inline constexpr const char* kClaudePackage = "/node_modules/@anthropic-ai/claude-code-linux-x64";
+
+inline constexpr std::size_t kMaxBlocks = 64;  // of one message; the CLI sends one
 
 // `env` is what every agent gets; Claude's own variables are added.
 Result<Launch> plan_claude_launch(const LaunchInput& input, std::vector<std::string> env);

@@ -19,12 +19,29 @@ class ClaudeDecoder final : public Decoder {
       return {};
     }
     note(*message);
-    return claude_events(*message);
+    std::vector<AgentEvent> events = claude_events(*message);
+    for (AgentEvent& step : steps_done(*message)) events.push_back(std::move(step));
+    return events;
   }
 
   Verdict finish(const ExitStatus& exit) override { return claude_verdict(account_, phase_, exit); }
 
  private:
+  // The call of its tool holds the whole list; the list is what the model says it is, answered or not.
+  std::vector<AgentEvent> steps_done(const Json& message) {
+    std::vector<AgentEvent> events;
+    const Json& content = member(member(message, "message"), "content");
+    if (text_member(message, "type") != "assistant" || !content.is_array()) return events;
+    const auto done = [](const Json& step) { return text_member(step, "status") == "completed"; };
+    for (std::size_t i = 0; i < content.size() && i < kMaxBlocks; ++i) {
+      if (text_member(content[i], "type") != "tool_use" || text_member(content[i], "name") != "TodoWrite")
+        continue;
+      const Json& list = member(member(content[i], "input"), "todos");
+      for (AgentEvent& step : steps_.read(list, "content", done)) events.push_back(std::move(step));
+    }
+    return events;
+  }
+
   void note(const Json& message) {
     const std::string type = text_member(message, "type");
     if (type == "result") account_.result = message;
@@ -42,6 +59,7 @@ class ClaudeDecoder final : public Decoder {
 
   const contract::Phase phase_;
   ClaudeAccount account_;
+  StepList steps_;
 };
 
 }  // namespace

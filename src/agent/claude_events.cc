@@ -8,7 +8,6 @@ using contract::Json;
 using contract::json_count;
 using contract::json_text;
 
-constexpr std::size_t kMaxBlocks = 64;  // of one message; the CLI sends one
 constexpr std::size_t kMaxNames = 64;
 
 // The text of a tool's result: a string, or blocks of which the textual ones count.

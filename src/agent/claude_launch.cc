@@ -11,7 +11,7 @@ constexpr const char* kPlaceholderKey = "ANTHROPIC_API_KEY=sk-ant-api03-placehol
 // With a login the CLI sends a beta flag and asks for other things than with a key: it has to know.
 constexpr const char* kPlaceholderLogin = "CLAUDE_CODE_OAUTH_TOKEN=sk-ant-oat01-placeholder";
 
-std::vector<std::string> claude_argv(const contract::InvocationFields& fields) {
+std::vector<std::string> claude_argv(const contract::InvocationFields& fields, bool steps) {
   // No settings of a user or project and no MCP server but ours: the repository's hooks would run otherwise.
   std::vector<std::string> argv = {
       "/opt/agent/claude",        "-p",      "--output-format", "stream-json",       "--verbose",
@@ -29,7 +29,8 @@ std::vector<std::string> claude_argv(const contract::InvocationFields& fields) {
     add("--permission-mode", "bypassPermissions");
     // Without a shell in the box that tool would only fail.
     const bool shell = fields.shell == contract::Shell::sandboxed;
-    add("--tools", shell ? "Read,Grep,Glob,Edit,Write,Bash" : "Read,Grep,Glob,Edit,Write");
+    add("--tools",
+        std::string("Read,Grep,Glob,Edit,Write") + (shell ? ",Bash" : "") + (steps ? ",TodoWrite" : ""));
   }
   if (fields.phase == contract::Phase::planning) add("--json-schema", contract::plan_answer_schema());
   return argv;
@@ -53,7 +54,7 @@ Result<Launch> plan_claude_launch(const LaunchInput& input, std::vector<std::str
   launch.agent_dir = input.agents_dir + kClaudePackage;
   launch.version = kClaudeVersion;
   TRY_VOID(check_installed(launch, "Claude Code", {"claude"}, input.agents_dir));
-  launch.argv = claude_argv(*input.invocation);
+  launch.argv = claude_argv(*input.invocation, input.steps);
   launch.env = std::move(env);
   for (std::string& variable : anthropic_env(input)) launch.env.push_back(std::move(variable));
   // Nothing but the turns themselves leaves, and a dead gateway ends the run within seconds.
@@ -61,6 +62,8 @@ Result<Launch> plan_claude_launch(const LaunchInput& input, std::vector<std::str
        {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_MAX_RETRIES=3"}) {
     launch.env.emplace_back(variable);
   }
+  // Of its two tools for a list of steps this asks for the one whose calls hold the whole list.
+  if (input.steps) launch.env.emplace_back("CLAUDE_CODE_ENABLE_TASKS=0");
   launch.stdin_text = claude_stdin(input.invocation->prompt);
   return launch;
 }

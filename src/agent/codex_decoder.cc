@@ -25,7 +25,13 @@ class CodexDecoder final : public Decoder {
       return {};
     }
     note(*message);
-    return codex_events(*message, account_);
+    std::vector<AgentEvent> events = codex_events(*message, account_);
+    const Json& item = member(*message, "item");
+    if (text_member(item, "type") != "todo_list") return events;
+    const auto done = [](const Json& step) { return member(step, "completed") == Json(true); };
+    for (AgentEvent& step : steps_.read(member(item, "items"), "text", done))
+      events.push_back(std::move(step));
+    return events;
   }
 
   Verdict finish(const ExitStatus& exit) override { return codex_verdict(account_, phase_, exit); }
@@ -55,6 +61,7 @@ class CodexDecoder final : public Decoder {
 
   const contract::Phase phase_;
   CodexAccount account_;
+  StepList steps_;
 };
 
 }  // namespace

@@ -53,6 +53,9 @@ ignore_default_excludes = false
 enabled = false
 )";
 
+// Not offered by default.
+constexpr const char* kStepsConfig = "\n[tools.update_plan]\nenabled = true\n";
+
 std::vector<std::string> codex_argv(const contract::InvocationFields& fields) {
   std::vector<std::string> argv = {"/opt/agent/codex",
                                    "exec",
@@ -90,7 +93,8 @@ Result<Launch> plan_codex_launch(const LaunchInput& input, std::vector<std::stri
   launch.argv = codex_argv(*input.invocation);
   launch.env = std::move(env);
   launch.stdin_text = input.invocation->prompt;
-  launch.home_files.push_back({".codex/config.toml", fmt::format(kConfig, input.gateway_port)});
+  const std::string config = fmt::format(kConfig, input.gateway_port) + (input.steps ? kStepsConfig : "");
+  launch.home_files.push_back({".codex/config.toml", config});
   if (input.invocation->phase == contract::Phase::planning) {
     launch.home_files.push_back({kSchemaName, contract::plan_answer_schema()});
   }

@@ -22,7 +22,8 @@ inline constexpr std::size_t kMaxLineBytes = 1U << 30U;
 inline constexpr std::size_t kMaxCommandLine = 1U << 20U;
 
 struct AgentEvent {
-  // started, message, reasoning, tool-call, tool-result, usage, retry, warning, error, answer
+  // started, message, reasoning, tool-call, tool-result, usage, retry, warning, error, answer, step (one of
+  // the agent's own list, which it has done)
   std::string kind;
   std::string data;  // a JSON object, canonical, at most about 200 kB
 };

@@ -54,4 +54,17 @@ void put_input(Json* data, const Json& input) {
   }
 }
 
+std::vector<AgentEvent> StepList::read(const Json& items, const char* text_key, bool (*done)(const Json&)) {
+  constexpr std::size_t kMaxItems = 200;
+  constexpr std::size_t kMaxTold = 1000;
+  std::vector<AgentEvent> events;
+  if (!items.is_array()) return events;
+  for (std::size_t i = 0; i < items.size() && i < kMaxItems; ++i) {
+    const std::string text = json_text(text_member(items[i], text_key), kMaxNameBytes);
+    if (text.empty() || !done(items[i]) || told_.size() >= kMaxTold || !told_.insert(text).second) continue;
+    events.push_back(make_event("step", {{"text", text}}));
+  }
+  return events;
+}
+
 }  // namespace cofferdam::agent

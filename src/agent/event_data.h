@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "agent/decoder.h"
 #include "contract/json.h"
@@ -19,6 +21,17 @@ const contract::Json& member(const contract::Json& object, const char* key);  //
 
 AgentEvent make_event(const char* kind, const contract::Json& data);
 AgentEvent warning(const std::string& what);
+
+// Which steps of the list that an agent keeps for itself are done: each is told once.
+class StepList {
+ public:
+  // `items`: a list of objects; null of what is none.
+  std::vector<AgentEvent> read(const contract::Json& items, const char* text_key,
+                               bool (*done)(const contract::Json& item));
+
+ private:
+  std::set<std::string> told_;
+};
 
 // Sets data[key], and says so when the text did not fit.
 void put_text(contract::Json* data, const char* key, const std::string& text);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "sandbox/native/cgroup.h"
 #include "workspace/image.h"
 #include "workspace/slots.h"
 
@@ -10,7 +11,8 @@ namespace {
 
 Status need_root() {
   if (::geteuid() == 0) return {};
-  return make_error(Code::denied, "host-setup mounts disks, which only root may",
+  return make_error(Code::denied,
+                    "host-setup mounts disks and hands control groups over, which only root may",
                     "sudo cofferdam host-setup ...");
 }
 
@@ -28,8 +30,14 @@ Result<unsigned> set_up_host(const HostSetup& setup) {
   return workspace::set_up_slots(setup);
 }
 
-Result<unsigned> remove_host_setup(const std::string& slots_dir, uid_t user) {
+Status hand_over_groups(const std::string& cgroup, const UserIds& owner) {
   TRY_VOID(need_root());
+  return sandbox::make_user_cgroups(cgroup, owner);
+}
+
+Result<unsigned> remove_host_setup(const std::string& slots_dir, const std::string& cgroup, uid_t user) {
+  TRY_VOID(need_root());
+  TRY_VOID(sandbox::remove_user_cgroups(cgroup, user));
   return workspace::remove_slots(slots_dir, user);
 }
 

@@ -95,10 +95,14 @@ class Maker {
         in_.cloned.packs.shallow);
     options.objects_dir = in_.cloned.packs.objects_dir;
     options.form = form;
+    if (in_.image != nullptr) {
+      options.image_dir = in_.image->tree;
+      options.held_fds = {in_.image->lock.get()};
+    }
     if (!tree.has_value()) return options;
     options.tree_dir = tree->tree_dir();
     options.index_path = tree->index_path();
-    options.held_fds = {tree->lock.get()};
+    options.held_fds.push_back(tree->lock.get());
     return options;
   }
 
@@ -211,6 +215,7 @@ class Maker {
     TRY(const workspace::TreeBounds bounds, room_for_tree(in_.host.state_dir));
     workspace::StorageOptions making = options(TreeForm::making, std::nullopt);
     making.tree_dir = tree.tree_dir();
+    making.image_dir.clear();
     making.work_inodes = std::max(making.work_inodes, bounds.files);  // the metadata's bound follows from it
     TRY(workspace::Storage storage, workspace::Storage::create(making));
     failpoint_part("tree-keeper", storage.keeper().pid);

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "clone/clone.h"
 #include "contract/result.h"
+#include "image/store.h"
 #include "sandbox/native/box.h"
 #include "workspace/storage.h"
 
@@ -19,6 +20,7 @@ struct WorkspaceInput {
   const clone::Cloned& cloned;
   const sandbox::BoxHost& boxes;
   std::string attempt_dir;
+  const image::ImageUse* image;         // the agent's root; null: the host's
   const sandbox::Interrupt& interrupt;  // a request to cancel ends it
   std::chrono::steady_clock::time_point deadline;
 };

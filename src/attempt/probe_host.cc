@@ -7,7 +7,7 @@
 namespace cofferdam::attempt {
 
 Result<std::vector<contract::ControlFact>> probe_host(const Host& host) {
-  const sandbox::BoxHost boxes = box_host(host);
+  const sandbox::BoxHost boxes = box_host(host, "doctor");
   constexpr std::uint64_t kBytes = 8U << 20U;
   constexpr std::uint64_t kInodes = 256;
   TRY(workspace::Storage storage, workspace::Storage::create({boxes.init, boxes.run_as, kBytes, kInodes}));
@@ -20,6 +20,8 @@ Result<std::vector<contract::ControlFact>> probe_host(const Host& host) {
   profile.scratch_inodes = kInodes;
   profile.work_bytes = kBytes;
   profile.work_inodes = kInodes;
+  profile.memory_bytes = host.config.limits.memory_bytes;
+  profile.pids = host.config.limits.pids;
   profile.deadline = std::chrono::seconds(30);
   std::vector<contract::ControlFact> controls;
   {

@@ -335,9 +335,9 @@ class Recovery {
     contract::StorageRef storage;
     if (leftovers_.storage().has_value()) storage = leftovers_.storage()->ref();
     TRY(const auto row, account_.publication());
-    return bring_home({account_, host_, invocation_, source ? &*source : nullptr, cloned, box_host(host_),
-                       storage, folder_, never, std::max(reached_, Stage::settled),
-                       row.has_value() ? row->ref : ""});
+    return bring_home({account_, host_, invocation_, source ? &*source : nullptr, cloned,
+                       box_host(host_, invocation_->attempt_id), storage, folder_, never,
+                       std::max(reached_, Stage::settled), row.has_value() ? row->ref : ""});
   }
 
   static constexpr std::size_t kMaxData = 8U << 20U;
@@ -493,6 +493,8 @@ Result<bool> has_orphans(const std::string& state_dir) {
 Result<RecoveryReport> recover(const Host& host, bool retry_publications) {
   RecoveryReport report;
   TRY(ledger::Ledger ledger, ledger::Ledger::open(ledger::ledger_path(host.state_dir)));
+  // Their boxes are dying in any case, since their supervisor has gone.
+  if (Status swept = sweep_groups(host); !swept) report.errors.push_back(std::move(swept).error());
   TRY(const std::set<std::string> ids, candidates(host.state_dir, ledger));
   for (const std::string& id : ids) {
     auto closed = recover_id(host, id);

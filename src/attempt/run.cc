@@ -35,6 +35,7 @@
 #include "egress/gateway.h"
 #include "egress/prices.h"
 #include "handoff/commit_object.h"
+#include "image/store.h"
 #include "sandbox/controls.h"
 #include "sandbox/native/box.h"
 #include "workspace/storage.h"
@@ -65,6 +66,7 @@ struct Readied {
   ReadiedDestinations destinations;
   std::optional<contract::ModelPrice> price;
   sandbox::BoxHost boxes;
+  std::optional<image::ImageUse> image;  // held, so that nobody removes it
 };
 
 // The credential, if it comes by a variable, leaves this process here.
@@ -104,6 +106,13 @@ Status check_version(const contract::AgentSpec& agent, const std::string& instal
                     "install that version, or change agent.version");
 }
 
+// An image that was built here has agents of its own; one from elsewhere gets the host's.
+std::string agents_dir(const Host& host, const std::optional<image::ImageUse>& image) {
+  if (!image.has_value()) return host.agents_dir;
+  std::string own = image->tree + image::kAgentsInImage;
+  return is_directory(own) ? own : host.agents_dir;
+}
+
 Result<Readied> ready(const Host& host, const Invocation& invocation) {
   if (invocation->backend != contract::Backend::native) {
     return make_error(Code::denied, "the docker backend is not in this version", "use --backend native");
@@ -115,14 +124,15 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   if (invocation->answer_schema.has_value()) {
     return make_error(Code::denied, "answer schemas are not in this version", "leave answer_schema out");
   }
-  if (invocation->image.has_value()) {
-    return make_error(Code::denied, "pinned images are not in this version",
-                      "leave image out: the box gets the host's /usr, read-only");
-  }
   if (!host.config.sign_key.empty()) TRY_VOID(handoff::check_sign_key(host.config.sign_key));
   Readied readied;
   TRY(readied.source, clone::open_source(invocation->clone.repository));
-  agent::LaunchInput launch{invocation, host.agents_dir};
+  if (invocation->image.has_value()) {
+    TRY(image::ImageUse image, image::use_image(host.state_dir, *invocation->image));
+    readied.image.emplace(std::move(image));
+  }
+  agent::LaunchInput launch{invocation, agents_dir(host, readied.image)};
+  launch.steps = host.config.steps;
   if (invocation->egress != contract::Vendor::none) {
     TRY(readied.price, find_price(host, invocation));
     TRY(egress::Broker broker, start_broker(host, invocation->egress));
@@ -135,7 +145,9 @@ Result<Readied> ready(const Host& host, const Invocation& invocation) {
   if (!invocation->destinations.empty()) launch.proxy_port = kProxyPort;
   TRY(readied.launch, agent::plan_launch(launch));
   TRY_VOID(check_version(invocation->agent, readied.launch.version));
-  readied.boxes = box_host(host);
+  readied.boxes = box_host(host, invocation->attempt_id);
+  // What an earlier supervisor left behind does not hinder this attempt.
+  (void)sweep_groups(host).has_value();
   return readied;
 }
 
@@ -146,7 +158,7 @@ contract::Json cloned_facts(const clone::Cloned& cloned) {
 }
 
 ledger::Capacity capacity_of(const Host& host) {
-  return {host.config.capacity_attempts, host.config.capacity_memory_bytes};
+  return {host.config.capacity_attempts, host.config.capacity_memory_bytes, sandbox::kOwnBoxBytes};
 }
 
 // One attempt under way. Its members are made in the order of the path and go in the opposite one.
@@ -241,7 +253,8 @@ class Attempt {
   Status make_workspace() {
     const sandbox::Interrupt interrupt = cancel_->interrupt(&account_, true);
     TRY(Workspace made,
-        attempt::make_workspace({host_, invocation_, *cloned_, ready_.boxes, dir_, interrupt, deadline_}));
+        attempt::make_workspace({host_, invocation_, *cloned_, ready_.boxes, dir_,
+                                 ready_.image.has_value() ? &*ready_.image : nullptr, interrupt, deadline_}));
     storage_.emplace(std::move(made.storage));
     const contract::StorageFacts& facts = account_.result().storage.emplace(std::move(made.facts));
     account_.event(contract::event_type::workspace_ready, {{"bytes", invocation_->limits.work_bytes},
@@ -260,6 +273,10 @@ class Attempt {
     profile.env = ready_.launch.env;
     profile.work = contract::is_read_only(invocation_->phase) ? Access::read_only : Access::read_write;
     profile.metadata = Access::read_only;
+    profile.host_programs = false;
+    if (ready_.image.has_value()) {
+      profile.image = {ready_.image->id, ready_.image->tree, ready_.image->facts.landmarks};
+    }
     profile.agent_dir = ready_.launch.agent_dir;
     profile.shell = invocation_->shell;
     profile.home_files = ready_.launch.home_files;
@@ -267,6 +284,7 @@ class Attempt {
     profile.scratch_inodes = invocation_->limits.scratch_inodes;
     profile.work_bytes = invocation_->limits.work_bytes;
     profile.work_inodes = invocation_->limits.work_inodes;
+    profile.work_in_memory = account_.result().storage->kind == "tmpfs";
     profile.memory_bytes = invocation_->limits.memory_bytes;
     profile.pids = invocation_->limits.pids;
     if (invocation_->egress != contract::Vendor::none) profile.listeners.push_back(kGatewayPort);
@@ -290,6 +308,7 @@ class Attempt {
     box_.emplace(std::move(box));
     failpoint_part("box", box_->init_pid());
     account_.result().controls = box_->controls();
+    account_.result().image = image_facts();
     const contract::Limits& limits = invocation_->limits;
     TRY(OutputStream printed, OutputStream::open(std::move(out.read), dir_ + "/stdout", limits.stdout_bytes));
     TRY(OutputStream errors, OutputStream::open(std::move(err.read), dir_ + "/stderr", limits.stderr_bytes));
@@ -306,6 +325,17 @@ class Attempt {
     Error error = sandbox::not_in_force(*unproven);
     account_.fail(unproven->name.c_str(), error);
     return error;
+  }
+
+  contract::ImageFacts image_facts() const {
+    contract::ImageFacts facts;
+    if (!ready_.image.has_value()) return facts;
+    facts.kind = "image";
+    facts.digest = ready_.image->id;
+    for (const contract::ControlFact& fact : box_->controls()) {
+      if (fact.name == "pinned-root") facts.pinned = fact.enforced;
+    }
+    return facts;
   }
 
   Status start_gateway() {
@@ -380,7 +410,7 @@ class Attempt {
         every);
     Status watched = watch({account_, *cancel_, *box_, gateway_.has_value() ? &*gateway_ : nullptr, *decoder,
                             *std::move(out_), *std::move(err_), invocation_, deadline_, checkpoints, look_,
-                            ready_.price.has_value()});
+                            host_.config.steps, ready_.price.has_value()});
     look_.finish();
     if (watched) account_.settle(true);
     gateway_.reset();

@@ -32,6 +32,8 @@ constexpr std::chrono::seconds kAfterAnswer{60};
 // Denials beyond this are counted and no longer recorded one by one.
 constexpr std::uint64_t kRecordedDenials = 1000;
 constexpr auto kGatewayEnd = std::chrono::seconds(10);
+// How often the box's control group is looked at.
+constexpr std::chrono::milliseconds kBetweenLooks{200};
 // Reads of a stream once the box is gone: more than a pipe can hold.
 constexpr int kLastReads = 64;
 
@@ -82,6 +84,7 @@ class Watch {
       if (entries[2].revents != 0) read_output(false);
       if (entries[3].revents != 0) read_gateway();
       in_.cancel.handle({entries.begin() + static_cast<std::ptrdiff_t>(own), entries.end()}, handler);
+      look_at_group();
       TRY_VOID(check_clock());
       in_.source.serve();
       if (started_ && !gone_) in_.checkpoints.serve();
@@ -105,7 +108,8 @@ class Watch {
 
   int poll_timeout() const {
     const auto hour = std::chrono::hours(1);
-    const auto next = started_ ? std::min(alarms_.next(), in_.checkpoints.next()) : alarms_.next();
+    auto next = started_ ? std::min(alarms_.next(), in_.checkpoints.next()) : alarms_.next();
+    if (started_ && in_.box.group_bounds().has_value()) next = std::min(next, last_look_ + kBetweenLooks);
     const auto left = std::min<SteadyClock::duration>(next - SteadyClock::now(), hour);
     const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
     return static_cast<int>(std::max<std::int64_t>(ms + 1, 0));
@@ -204,6 +208,34 @@ class Watch {
                              limits_.pids));
   }
 
+  // The kernel has killed a process of the box, or refused one, because of the group's bounds.
+  void look_at_group() {
+    if (gone_ || SteadyClock::now() < last_look_ + kBetweenLooks) return;
+    last_look_ = SteadyClock::now();
+    take_group_facts();
+  }
+
+  void take_group_facts() {
+    const auto facts = in_.box.group_facts();
+    if (!facts.has_value()) return;
+    contract::Resources& resources = in_.account.result().resources;
+    if (facts->peak_bytes != 0) resources.peak_memory = std::max(resources.peak_memory, facts->peak_bytes);
+    if (facts->peak_pids > sandbox::kPidsOfInit) {
+      resources.peak_pids = std::max(resources.peak_pids, facts->peak_pids - sandbox::kPidsOfInit);
+    }
+    if (facts->oom_kills > 0) {
+      end(Outcome::limit, "memory",
+          fmt::format(
+              "the kernel ended a process of the box: its control group may take {} of memory, of which "
+              "limits.memory_bytes is {} and the rest for files in memory",
+              size_text(in_.box.group_bounds()->memory_bytes), size_text(limits_.memory_bytes)));
+    }
+    if (facts->pids_refused > 0) {
+      end(Outcome::limit, "pids",
+          fmt::format("the kernel refused a process or thread: the limit is {}", limits_.pids));
+    }
+  }
+
   void storage_full(const std::string& control) {
     std::string detail = "HOME, /tmp or /dev/shm was full";
     if (control == "work-bytes")
@@ -215,6 +247,7 @@ class Watch {
 
   void process_ended(const ExitStatus& status) {
     status_ = status;
+    take_group_facts();  // first: that may be why it has ended
     in_.account.settlement().exited(status, now());
     // Init ends the rest by itself; that too has its bound.
     alarms_.ending(SteadyClock::now());
@@ -233,8 +266,9 @@ class Watch {
   void take_resources(const BoxReport& report) {
     left_over_ = report.left_over;
     contract::Resources& resources = in_.account.result().resources;
-    resources.peak_memory = std::max(report.peak_bytes, report.sampled_bytes);
-    resources.peak_pids = report.peak_pids;
+    // A group has counted what lies between two looks of init's, and what no process has mapped.
+    resources.peak_memory = std::max({resources.peak_memory, report.peak_bytes, report.sampled_bytes});
+    resources.peak_pids = std::max(resources.peak_pids, report.peak_pids);
     resources.cpu_ms = report.cpu_ms;
     resources.work_bytes = report.work_bytes;
     resources.work_inodes = report.work_inodes;
@@ -243,6 +277,7 @@ class Watch {
   // Init's end of the socket is closed. The proof that nothing is left is its parent's end, not this.
   Status box_ended() {
     settle::Settlement& settlement = in_.account.settlement();
+    take_group_facts();
     settlement.end(Outcome::setup_failed, "init", "the box ended without saying why", now());
     if (!in_.box.wait_gone(in_.invocation->deadlines.grace + kSettleBound)) return lost();
     settlement.box_gone(left_over_, now());
@@ -294,6 +329,9 @@ class Watch {
       auto data = contract::parse_json_lenient(event.data, 1U << 20U);
       remarks.push_back({{"kind", event.kind}, {"data", data ? *data : Json::object()}});
       answered = answered || event.kind == "answer";
+      if (in_.steps && event.kind == "step" && data && data->contains("text")) {
+        in_.checkpoints.ask("agent", (*data)["text"].get<std::string>(), UniqueFd());
+      }
     }
     in_.account.remarks(contract::event_type::agent, remarks);
     if (!answered || !in_.account.settlement().answered(now())) return;
@@ -462,6 +500,7 @@ class Watch {
   std::uint64_t counted_micros_ = 0;  // without what was never heard
   std::string vendor_trouble_;
   bool started_ = false;
+  SteadyClock::time_point last_look_;
   bool ending_ = false;
   bool gone_ = false;
   bool left_over_ = false;

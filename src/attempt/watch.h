@@ -28,6 +28,7 @@ struct WatchInput {
   std::chrono::steady_clock::time_point deadline;  // ours, behind init's own
   Checkpoints& checkpoints;
   SourceReport& source;
+  bool steps = false;   // a commit for each step that the agent says it has done
   bool priced = false;  // the cost of the tokens is known
 };
 

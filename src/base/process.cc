@@ -51,6 +51,8 @@ const char* step_name(int step) {
       return "chdir";
     case 6:
       return "dup2";
+    case 8:
+      return "enter a control group";
     default:
       return "execve";
   }
@@ -76,6 +78,9 @@ void reset_signals() {
 [[noreturn]] void child_main(const Prepared& prepared) {
   const SpawnOptions& options = *prepared.options;
   reset_signals();
+  for (const int group : options.join_fds) {
+    if (::write(group, "0", 1) != 1) fail(prepared.report, 8);
+  }
   if (options.new_session) ::setsid();
   if (options.run_as.has_value()) {
     if (::syscall(SYS_setgroups, 0, nullptr) != 0) fail(prepared.report, 2);

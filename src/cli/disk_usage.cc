@@ -16,7 +16,7 @@ constexpr std::size_t kMaxText = 4096;
 constexpr std::size_t kShownFolders = 20;
 
 std::uint64_t total(const DiskUsage& usage) {
-  return usage.ledger_bytes + usage.vault_bytes + usage.attempts_bytes;
+  return usage.ledger_bytes + usage.vault_bytes + usage.attempts_bytes + usage.images_bytes;
 }
 
 std::string needed_by(const UsedPack& pack) {
@@ -66,7 +66,8 @@ std::string disk_usage_text(const DiskUsage& usage, Timestamp at) {
       {"vault", short_bytes(usage.vault_bytes),
        fmt::format("{} base packs; those that nobody needs may take {}", usage.packs.size(),
                    short_bytes(usage.max_bytes))},
-      {"images", short_bytes(0), "none in this version"},
+      {"images", short_bytes(usage.images_bytes),
+       usage.images.empty() ? "none" : fmt::format("{}; `cofferdam image list`", usage.images.size())},
       {"total", short_bytes(total(usage)), usage.state_dir},
   };
   return table({}, rows) + pack_table(usage, at) + folder_table(usage);
@@ -87,6 +88,14 @@ std::string disk_usage_json(const DiskUsage& usage) {
     folders.push_back({{"attempt_id", contract::json_text(folder.attempt_id, kMaxText)},
                        {"bytes", contract::json_count(folder.bytes)}});
   }
+  Json images = Json::array();
+  for (const UsedImage& image : usage.images) {
+    images.push_back({{"id", image.id},
+                      {"from", contract::json_text(image.from, kMaxText)},
+                      {"bytes", contract::json_count(image.bytes)},
+                      {"last_use", to_rfc3339(image.last_use)},
+                      {"in_use", image.in_use}});
+  }
   const Json out = {
       {"state_dir", usage.state_dir.empty() ? Json(nullptr) : contract::json_text(usage.state_dir, kMaxText)},
       {"total_bytes", contract::json_count(total(usage))},
@@ -96,7 +105,7 @@ std::string disk_usage_json(const DiskUsage& usage) {
        {{"bytes", contract::json_count(usage.vault_bytes)},
         {"max_bytes", contract::json_count(usage.max_bytes)},
         {"bases", std::move(packs)}}},
-      {"images", {{"bytes", 0}, {"images", Json::array()}}}};
+      {"images", {{"bytes", contract::json_count(usage.images_bytes)}, {"images", std::move(images)}}}};
   return contract::canonical(out) + "\n";
 }
 

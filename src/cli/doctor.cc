@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/table.h"
+#include "contract/controls.h"
 #include "contract/json.h"
 
 namespace cofferdam::cli {
@@ -70,7 +71,8 @@ std::vector<CheckRow> control_rows(const std::vector<contract::ControlFact>& fac
   for (const contract::ControlFact& fact : facts) {
     CheckState state = CheckState::ok;
     if (!fact.enforced) state = fact.required ? CheckState::unavailable : CheckState::weaker;
-    rows.push_back({fact.name, state, fact.proof});
+    const contract::Control* control = contract::find_control(fact.name);
+    rows.push_back({fact.name, state, fact.proof, control == nullptr ? "" : control->fix});
   }
   return rows;
 }

@@ -6,6 +6,7 @@
 namespace cofferdam::cli {
 
 inline constexpr int kExitNotIntact = 1;  // verify
+inline constexpr int kExitNotHeld = 1;    // gate
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitRefused = 3;
 inline constexpr int kExitInternal = 6;

@@ -100,15 +100,26 @@ Result<contract::Config> load_config(const Environment& environment, const std::
   return contract::decode_config(*text, file);
 }
 
-Result<std::string> find_init(const std::string& exe_dir) {
-  const std::string beside = exe_dir + "/cofferdam-init";
-  const std::string installed = exe_dir + "/../libexec/cofferdam/cofferdam-init";
+namespace {
+
+Result<std::string> find_program(const std::string& exe_dir, const std::string& name) {
+  const std::string beside = exe_dir + "/" + name;
+  const std::string installed = exe_dir + "/../libexec/cofferdam/" + name;
   for (const std::string& candidate : {beside, installed}) {
     if (::access(candidate.c_str(), X_OK) == 0) return real_path(candidate);
   }
-  return make_error(Code::missing_tool,
-                    fmt::format("cofferdam-init is neither at {} nor at {}", beside, installed),
+  return make_error(Code::missing_tool, fmt::format("{} is neither at {} nor at {}", name, beside, installed),
                     "install or build it together with cofferdam");
+}
+
+}  // namespace
+
+Result<std::string> find_init(const std::string& exe_dir) {
+  return find_program(exe_dir, "cofferdam-init");
+}
+
+Result<std::string> find_probe(const std::string& exe_dir) {
+  return find_program(exe_dir, "cofferdam-probe");
 }
 
 std::string find_agents_dir(const Environment& environment, const contract::Config& config,
@@ -122,6 +133,12 @@ std::string find_agents_dir(const Environment& environment, const contract::Conf
     if (auto resolved = real_path(candidate)) return *std::move(resolved);
   }
   return installed;
+}
+
+std::string default_image_list(const std::string& exe_dir) {
+  std::string installed = exe_dir + "/../share/cofferdam/images/debian12.lock";
+  std::string in_source_tree = exe_dir + "/../../images/debian12.lock";  // from build/<preset>
+  return exists(in_source_tree) && !exists(installed) ? in_source_tree : installed;
 }
 
 Result<attempt::Host> find_host(const Environment& environment, contract::Config config) {

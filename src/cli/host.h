@@ -34,8 +34,12 @@ Result<contract::Config> load_config(const Environment& environment, const std::
 
 // The programs and folders beside the one in `exe_dir`.
 Result<std::string> find_init(const std::string& exe_dir);
+Result<std::string> find_probe(const std::string& exe_dir);
 std::string find_agents_dir(const Environment& environment, const contract::Config& config,
                             const std::string& exe_dir);
+
+// The list of packages and agents that came with this program.
+std::string default_image_list(const std::string& exe_dir);
 
 // All of it but the state folder, which stays empty: for `doctor`, which leaves nothing behind.
 Result<attempt::Host> find_host(const Environment& environment, contract::Config config);

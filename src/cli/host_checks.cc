@@ -82,8 +82,8 @@ CheckRow memory_row(const contract::Config& config, bool on_disk) {
   const std::string detail =
       fmt::format("{} available; {}way out and scratch of one attempt: {} as an upper bound",
                   short_bytes(available), on_disk ? "" : "work tree, ", short_bytes(most));
-  if (available >= most) return {"memory", CheckState::ok, detail};
-  return {"memory", CheckState::weaker, detail,
+  if (available >= most) return {"host-memory", CheckState::ok, detail};
+  return {"host-memory", CheckState::weaker, detail,
           "lower work_bytes and scratch_bytes in [limits], or free memory"};
 }
 

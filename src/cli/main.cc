@@ -28,7 +28,7 @@ bool is_about_state(const Command& command) {
   return !std::holds_alternative<GatewayOptions>(command) &&
          !std::holds_alternative<ResolverOptions>(command) &&
          !std::holds_alternative<BrokerOptions>(command) && !std::holds_alternative<PlaceOptions>(command) &&
-         !std::holds_alternative<DoctorOptions>(command) &&
+         !std::holds_alternative<DoctorOptions>(command) && !std::holds_alternative<GateOptions>(command) &&
          !std::holds_alternative<HostSetupOptions>(command) &&
          !std::holds_alternative<RecoverOptions>(command) &&
          !std::holds_alternative<CancelOptions>(command) &&
@@ -52,8 +52,10 @@ Result<int> dispatch(const Command& command) {
     Result<int> operator()(const CheckpointOptions& options) const { return checkpoint_verb(options); }
     Result<int> operator()(const RecoverOptions& options) const { return recover_verb(options); }
     Result<int> operator()(const DoctorOptions& options) const { return doctor_verb(options); }
+    Result<int> operator()(const GateOptions& options) const { return gate_verb(options); }
     Result<int> operator()(const ContextOptions& options) const { return context_verb(options); }
     Result<int> operator()(const HostSetupOptions& options) const { return host_setup_verb(options); }
+    Result<int> operator()(const ImageOptions& options) const { return image_verb(options); }
     Result<int> operator()(const GatewayOptions& options) const { return gateway_verb(options); }
     Result<int> operator()(const ResolverOptions& options) const { return resolver_verb(options); }
     Result<int> operator()(const BrokerOptions& options) const { return broker_verb(options); }

@@ -25,6 +25,7 @@ struct RunOptions {
   std::optional<std::string> attempt_id;
   std::optional<std::string> model;
   std::optional<std::string> deadline;
+  std::optional<std::string> image;  // an image, or "host"
   std::optional<std::string> config;
   std::optional<std::string> prompt;  // "-": standard input
   std::vector<std::string> allowed;   // HOST[:PORT] of --allow-host
@@ -120,6 +121,13 @@ struct DoctorOptions {
   bool json = false;
 };
 
+struct GateOptions {
+  std::optional<std::string> only;  // an attack's id
+  std::optional<std::string> config;
+  bool list = false;
+  bool json = false;
+};
+
 struct ContextOptions {
   enum class Action { set, show, list };
   Action action = Action::list;
@@ -130,12 +138,22 @@ struct ContextOptions {
   bool json = false;
 };
 
+struct ImageOptions {
+  enum class Action { build, import, lock, list, verify, remove };
+  Action action = Action::list;
+  std::string file;               // build: the list (empty: the one that came with us); import, lock
+  std::optional<std::string> id;  // verify (none: all), remove
+  std::optional<std::string> config;
+  bool json = false;
+};
+
 struct HostSetupOptions {
   std::string user;
-  unsigned slots = 1;
+  unsigned slots = 0;
   std::uint64_t bytes = 0;
   std::uint64_t inodes = 0;
   std::string dir = "/var/lib/cofferdam/slots";
+  std::string cgroup = "cofferdam";
   bool remove = false;
 };
 
@@ -144,9 +162,10 @@ struct ResolverOptions {};
 struct BrokerOptions {};
 struct PlaceOptions {};
 
-using Command = std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, ApplyOptions,
-                             LogOptions, VerifyOptions, DiscardOptions, PruneOptions, DfOptions,
-                             CancelOptions, CheckpointOptions, RecoverOptions, ContextOptions, DoctorOptions,
-                             HostSetupOptions, GatewayOptions, ResolverOptions, BrokerOptions, PlaceOptions>;
+using Command =
+    std::variant<RunOptions, ExecOptions, ListOptions, ShowOptions, DiffOptions, ApplyOptions, LogOptions,
+                 VerifyOptions, DiscardOptions, PruneOptions, DfOptions, CancelOptions, CheckpointOptions,
+                 RecoverOptions, ContextOptions, DoctorOptions, GateOptions, HostSetupOptions, ImageOptions,
+                 GatewayOptions, ResolverOptions, BrokerOptions, PlaceOptions>;
 
 }  // namespace cofferdam::cli

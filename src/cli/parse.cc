@@ -21,11 +21,13 @@ Examples:
   cofferdam apply 20261130-3f9a2c71d0
   cofferdam log --follow 20261130-3f9a2c71d0
   cofferdam prune --older-than 30d --dry-run
+  cofferdam image build
 
 Exit codes:
   0 completed     1 failed     2 usage error     3 refused     4 a limit was reached     5 cancelled
   6 setup failed, lost, or an internal error
   verify: 0 intact, 1 not
+  gate: 0 every attack is stopped by the layer that claims to, 1 not
 
 The result goes to standard output, progress to standard error.
 Configuration: $XDG_CONFIG_HOME/cofferdam/config.toml. State: $XDG_STATE_HOME/cofferdam or COFFERDAM_STATE_DIR.)";
@@ -46,28 +48,70 @@ struct All {
   CancelOptions cancel;
   CheckpointOptions checkpoint;
   DoctorOptions doctor;
+  GateOptions gate;
   RecoverOptions recover;
   ContextOptions context;
   HostSetupOptions host_setup;
+  ImageOptions image;
 };
 
 void add_config(CLI::App* verb, std::optional<std::string>* config) {
   verb->add_option("--config", *config, "configuration file instead of the default one")->type_name("FILE");
 }
 
-void add_host_setup_verb(CLI::App* app, HostSetupOptions* options) {
+void add_gate_verb(CLI::App* app, GateOptions* options) {
   CLI::App* verb = app->add_subcommand(
-      "host-setup", "as root: make disks of fixed size for the attempts of a user who is not (slots)");
+      "gate", "try to break out of boxes on this host, and show which layer of a box stops what");
+  verb->add_option("--only", options->only, "one attack, or one of its rows")->type_name("ID");
+  verb->add_flag("--list", options->list, "run nothing, show the attacks");
+  add_config(verb, &options->config);
+  verb->add_flag("--json", options->json, "as JSON, one line");
+}
+
+void add_host_setup_verb(CLI::App* app, HostSetupOptions* options) {
+  CLI::App* verb = app->add_subcommand("host-setup",
+                                       "as root, for the attempts of a user who is not: hand control groups "
+                                       "over, which bound memory, processes and "
+                                       "cpu, and make disks of fixed size (slots). Control groups and mounts "
+                                       "go with a boot: run it again then");
   verb->add_option("--user", options->user, "whose attempts use them")->required()->type_name("NAME");
-  verb->add_option("--slots", options->slots, "how many; those that are there stay as they are")
-      ->capture_default_str();
-  CLI::Option* bytes = verb->add_option("--bytes", options->bytes, "of each slot");
-  CLI::Option* inodes = verb->add_option("--inodes", options->inodes, "of each slot");
+  CLI::Option* slots =
+      verb->add_option("--slots", options->slots, "how many slots; those that are there stay as they are")
+          ->capture_default_str();
+  CLI::Option* bytes = verb->add_option("--bytes", options->bytes, "of each slot")->needs(slots);
+  CLI::Option* inodes = verb->add_option("--inodes", options->inodes, "of each slot")->needs(slots);
   verb->add_option("--dir", options->dir, "where they are; workspace.slots_dir of the user's configuration")
       ->capture_default_str();
-  verb->add_flag("--remove", options->remove, "unmount and remove that user's slots instead")
+  verb->add_option("--cgroup", options->cgroup,
+                   "name of the subtree of control groups; box.cgroup of the user's configuration")
+      ->capture_default_str();
+  verb->add_flag("--remove", options->remove, "remove that user's slots and control groups instead")
       ->excludes(bytes)
       ->excludes(inodes);
+}
+
+void add_image_verb(CLI::App* app, ImageOptions* options) {
+  CLI::App* image =
+      app->add_subcommand("image", "pinned root file systems for boxes, named by their SHA-256");
+  image->require_subcommand(1);
+  CLI::App* build = image->add_subcommand(
+      "build", "make one from a list of Debian packages and agents, which apt downloads");
+  build->add_option("--list", options->file, "the list (default: the one that came with cofferdam)")
+      ->type_name("FILE");
+  CLI::App* import =
+      image->add_subcommand("import", "make one from a `docker save` archive or an OCI layout");
+  import->add_option("file", options->file, "the archive, a tar that is not compressed")
+      ->type_name("FILE")
+      ->required();
+  CLI::App* lock = image->add_subcommand("lock", "write the versions and digests of a list anew");
+  lock->add_option("file", options->file, "the list, which is changed")->type_name("FILE")->required();
+  CLI::App* list = image->add_subcommand("list", "the images, newest first");
+  CLI::App* verify = image->add_subcommand("verify", "compare every byte with the image's name");
+  verify->add_option("id", options->id, "the image (default: all)")->type_name("ID");
+  CLI::App* remove = image->add_subcommand("remove", "remove one that no attempt uses");
+  remove->add_option("id", options->id, "the image; 8 digits are enough")->type_name("ID")->required();
+  for (CLI::App* sub : {build, import, lock}) add_config(sub, &options->config);
+  for (CLI::App* sub : {build, import, list, verify}) sub->add_flag("--json", options->json, "as JSON");
 }
 
 struct RunVerb {
@@ -121,6 +165,10 @@ void add_run_verb(CLI::App* app, const RunVerb& verb, RunOptions* options) {
          "sandboxed: the host's programs, in the box; none: nothing but the agent's own can be executed")
       ->check(CLI::IsMember({"sandboxed", "none"}))
       ->capture_default_str();
+  sub->add_option("--image", options->image,
+                  "a pinned image as the box's root (`cofferdam image list`), or host (default: from the "
+                  "configuration)")
+      ->type_name("ID");
   sub->add_option("--model", options->model, "the agent's model (default: from the configuration)")
       ->type_name("M");
   sub->add_option("--deadline", options->deadline, "total time, such as 90s, 30m or 1h30m")
@@ -272,6 +320,8 @@ void add_verbs(CLI::App* app, All* all) {
       ->add_flag("--seccomp", all->doctor.seccomp,
                  "print the boxes' system-call filter instead: the table with its reasons, and its code")
       ->excludes(doctor_json);
+  add_gate_verb(app, &all->gate);
+  add_image_verb(app, &all->image);
   add_host_setup_verb(app, &all->host_setup);
   app->add_subcommand("internal-gateway", "started by cofferdam itself")
       ->group("");  // no group: not in the help
@@ -284,6 +334,18 @@ ContextOptions chosen_context(const CLI::App& context, ContextOptions options) {
   const std::string action = context.get_subcommands().front()->get_name();
   if (action == "set") options.action = ContextOptions::Action::set;
   if (action == "show") options.action = ContextOptions::Action::show;
+  return options;
+}
+
+ImageOptions chosen_image(const CLI::App& image, ImageOptions options) {
+  using Action = ImageOptions::Action;
+  const std::pair<const char*, Action> actions[] = {{"build", Action::build},   {"import", Action::import},
+                                                    {"lock", Action::lock},     {"list", Action::list},
+                                                    {"verify", Action::verify}, {"remove", Action::remove}};
+  const std::string chosen = image.get_subcommands().front()->get_name();
+  for (const auto& [name, action] : actions) {
+    if (chosen == name) options.action = action;
+  }
   return options;
 }
 
@@ -308,9 +370,11 @@ Command chosen(const CLI::App& app, const All& all) {
   if (name == "cancel") return all.cancel;
   if (name == "checkpoint") return all.checkpoint;
   if (name == "doctor") return all.doctor;
+  if (name == "gate") return all.gate;
   if (name == "recover") return all.recover;
   if (name == "context") return chosen_context(*app.get_subcommands().front(), all.context);
   if (name == "host-setup") return all.host_setup;
+  if (name == "image") return chosen_image(*app.get_subcommands().front(), all.image);
   if (name == "internal-resolver") return ResolverOptions{};
   if (name == "internal-broker") return BrokerOptions{};
   if (name == "internal-place") return PlaceOptions{};

@@ -5,6 +5,7 @@
 #include "cli/verbs.h"
 #include "clone/cache.h"
 #include "contract/rules.h"
+#include "image/store.h"
 #include "ledger/ledger.h"
 
 namespace cofferdam::cli {
@@ -49,6 +50,16 @@ Status measure_attempts(DiskUsage* usage) {
   return {};
 }
 
+Status measure_images(DiskUsage* usage) {
+  TRY(usage->images_bytes, tree_bytes(usage->state_dir + "/images"));
+  TRY(std::vector<image::ImageEntry> images, image::list_images(usage->state_dir));
+  usage->images.reserve(images.size());
+  for (image::ImageEntry& one : images) {
+    usage->images.push_back({std::move(one.id), std::move(one.from), one.bytes, one.last_use, one.in_use});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<int> df_verb(const DfOptions& options) {
@@ -62,6 +73,7 @@ Result<int> df_verb(const DfOptions& options) {
     TRY_VOID(measure_ledger(&usage));
     TRY_VOID(measure_vault(&usage));
     TRY_VOID(measure_attempts(&usage));
+    TRY_VOID(measure_images(&usage));
   }
   TRY_VOID(print_out(options.json ? disk_usage_json(usage) : disk_usage_text(usage, now())));
   return 0;

@@ -11,6 +11,7 @@
 #include "cli/retention.h"
 #include "cli/verbs.h"
 #include "clone/cache.h"
+#include "image/store.h"
 
 namespace cofferdam::cli {
 namespace {
@@ -63,6 +64,7 @@ Status prune(Records& records, const PruneOptions& options, std::chrono::millise
   }
   if (options.dry_run) return {};
   TRY_VOID(remove_folder_leftovers(records.state_dir));
+  TRY_VOID(image::remove_image_leftovers(records.state_dir));
   return evict(records, config, report);
 }
 

@@ -47,6 +47,10 @@ bool is_path_or_empty(std::string_view text) {
   return text.empty() || (text.front() == '/' && text.size() <= kMaxPathBytes && !has_control(text));
 }
 
+bool is_image_or_host(std::string_view text) {
+  return text == "host" || (starts_with(text, "sha256:") && is_sha256(text.substr(7)));
+}
+
 // Reads the document table by table. The first error wins, and names file, line and key.
 class TomlReader {
  public:
@@ -489,6 +493,7 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
       {"author_name",
        in->text(&out->author_name, is_author_name, "must be a name on one line without < and >")},
       {"author_email", in->text(&out->author_email, is_author_email, "must be an address without < and >")},
+      {"steps", in->boolean(&out->steps)},
       {"sign_key", in->text(&out->sign_key, is_path_or_empty, "must be an absolute path")},
   };
   const auto set_uid = [out](std::uint64_t n) { out->box_uid = static_cast<std::uint32_t>(n); };
@@ -510,7 +515,11 @@ void read_document(const toml::table& document, TomlReader* in, Config* out) {
           {"prices", in->prices(&out->prices)},
           {"destinations", in->destinations(&out->destinations)},
           {"repositories", in->repositories(&out->repositories)},
-          {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)}})},
+          {"box", in->nested({{"uid", in->integer(1, (1ULL << 31U) - 1, set_uid)},
+                              {"image", in->text(&out->box_image, is_image_or_host,
+                                                 "must be \"host\" or sha256: and 64 digits")},
+                              {"cgroup",
+                               in->text(&out->cgroup, is_attempt_id, "must be 1 to 64 of a-z, 0-9 and -")}})},
           {"debug", in->nested({{"capture_bodies", in->boolean(&out->capture_bodies)}})},
           {"capacity",
            in->nested(

@@ -67,6 +67,7 @@ enum class WorkStorage {
   slot,       // one of those that `cofferdam host-setup` has made for this user; not as root
 };
 
+inline constexpr const char* kCgroupName = "cofferdam";
 inline constexpr const char* kSlotsDir = "/var/lib/cofferdam/slots";
 
 struct Config {
@@ -84,6 +85,8 @@ struct Config {
   // [commit] sign_key: an ssh key, or the public half of one that an agent holds; empty: commits are not
   // signed
   std::string sign_key;
+  // [commit] steps: a commit for each step of the agent's own list that it has done
+  bool steps = false;
   // [branch] prefix: the change lands on <prefix>/<attempt-id>
   std::string branch_prefix = "cofferdam";
   // [agents] dir: where the pinned agent CLIs are installed; empty: beside the program
@@ -102,10 +105,14 @@ struct Config {
   std::map<std::string, std::vector<std::string>> repositories;
   // [box] uid: the unprivileged host uid and gid that a supervisor started as root becomes for every box
   std::uint32_t box_uid = 65533;
+  // [box] image: the root of boxes that are asked for on the command line: "sha256:...", or "host"
+  std::string box_image = "host";
+  // [box] cgroup: name of the subtree of control groups, as given to `cofferdam host-setup`
+  std::string cgroup = kCgroupName;
   // [debug] capture_bodies: requests and answers at the gateway are written to a file of the attempt's
   bool capture_bodies = false;
   // [capacity] attempts, memory_bytes: of all attempts of this state folder at a time, the latter over their
-  // limits.memory_bytes; 0: not bounded
+  // limits.memory_bytes and what the boxes of ours of each may take; 0: not bounded
   std::uint64_t capacity_attempts = 64;
   std::uint64_t capacity_memory_bytes = 0;
   // [cache] max_bytes: what base packs that no attempt needs may take

@@ -7,6 +7,10 @@ namespace {
 
 constexpr Need kYes = Need::required;
 constexpr Need kNo = Need::best_effort;
+constexpr const char* kGroups =
+    "run `sudo cofferdam host-setup --user NAME` for a user who is not root; as root mount the control "
+    "groups of "
+    "memory and pids";
 
 }  // namespace
 
@@ -49,6 +53,9 @@ const std::vector<Control>& control_table() {
        {kYes, kYes, kYes}, "inside", ""},
       {"root-read-only", "the root file system is read-only", "planting files outside the bounded places",
        {kYes, kYes, kYes}, "inside", ""},
+      {"pinned-root", "the root file system is a pinned image, verified for this use",
+       "programs of the host that differ from run to run, and secrets below /usr",
+       {kNo, kNo, kNo}, "outside", "name an image with --image or box.image; see docs/images.md"},
       {"work-tree", "the work tree is writable or not, as the phase says", "changes in a read-only phase",
        {kYes, kYes, kYes}, "inside", ""},
       {"git-metadata", "git metadata is read-only and not the agent's",
@@ -61,6 +68,13 @@ const std::vector<Control>& control_table() {
       {"scratch-bound", "HOME, /tmp and /dev/shm are bounded and ephemeral",
        "filling the host, leaving things behind",
        {kYes, kYes, kYes}, "inside", ""},
+      {"memory", "a control group bounds the memory of the box, without swap",
+       "taking the host's memory",
+       {kYes, kYes, kNo}, "outside", kGroups},
+      {"pids", "processes and threads of the box are bounded", "fork bombs",
+       {kYes, kYes, kYes}, "outside", kGroups},
+      {"cpu", "a control group gives the box one share of the processors", "slowing everything else down",
+       {kNo, kNo, kNo}, "outside", kGroups},
       {"network", "a network namespace with lo only and no route", "reaching anything but the gateway",
        {kYes, kYes, kYes}, "inside", ""},
       {"process-tree", "a pid namespace with own processes only", "seeing or signalling others",

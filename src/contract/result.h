@@ -112,9 +112,9 @@ struct Usage {
 };
 
 struct Resources {
-  // Bytes, resident. The largest of: one process as getrusage(2) has it, all together as init sampled them.
+  // Bytes, the largest of: what the box's group was charged with, getrusage(2) of a process, all as sampled.
   std::uint64_t peak_memory = 0;
-  std::uint64_t peak_pids = 0;  // as init sampled them
+  std::uint64_t peak_pids = 0;  // as the group has it, or init sampled them
   std::uint64_t cpu_ms = 0;
   std::uint64_t work_bytes = 0;
   std::uint64_t work_inodes = 0;
@@ -155,8 +155,9 @@ struct AgentFacts {
 };
 
 struct ImageFacts {
-  std::string kind = "host";  // the host's /usr: not pinned
-  bool pinned = false;
+  std::string kind = "host";  // the host's /usr: not pinned; "image"
+  bool pinned = false;        // the control pinned-root was in force
+  std::string digest = {};    // of an image: "sha256:..."
 };
 
 struct ResultRecord {

@@ -238,6 +238,7 @@ ImageFacts read_image(ObjectReader in) {
   ImageFacts out;
   out.kind = in.text("kind", kName);
   out.pinned = in.boolean("pinned");
+  out.digest = in.maybe_text("digest", kName, Absent::allowed).value_or("");
   in.finish();
   return out;
 }

@@ -224,6 +224,17 @@ Json recovery_json(const std::optional<RecoveryFacts>& recovery) {
 
 }  // namespace
 
+namespace {
+
+// Of the host's /usr there is no digest.
+Json image_json(const ImageFacts& image) {
+  Json out = {{"kind", name_json(image.kind)}, {"pinned", image.pinned}};
+  if (!image.digest.empty()) out["digest"] = name_json(image.digest);
+  return out;
+}
+
+}  // namespace
+
 std::string encode_result(const ResultRecord& result) {
   const Json none = Json::array();  // lists that this version never fills
   const Json document = {
@@ -262,7 +273,7 @@ std::string encode_result(const ResultRecord& result) {
        {{"name", name_json(result.agent.name)},
         {"version", text_or_null(result.agent.version, kMaxNameBytes)},
         {"model", text_or_null(result.agent.model, kMaxNameBytes)}}},
-      {"image", {{"kind", name_json(result.image.kind)}, {"pinned", result.image.pinned}}},
+      {"image", image_json(result.image)},
       {"backend", name_json(result.backend)},
       {"vendor_upstream", text_or_null(result.vendor_upstream, kMaxLineBytes)},
       {"clone", clone_json(result.clone)},

@@ -28,7 +28,8 @@ namespace {
 using plan::Layer;
 
 int box_namespaces(const plan::Plan& plan) {
-  int flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWCGROUP;
+  int flags = CLONE_NEWPID | CLONE_NEWNS;  // never without: init ends its namespace by kill(-1)
+  if (has_layer(plan, Layer::own_cgroup)) flags |= CLONE_NEWCGROUP;
   if (has_layer(plan, Layer::own_network)) flags |= CLONE_NEWNET;
   if (has_layer(plan, Layer::own_ipc)) flags |= CLONE_NEWIPC;
   if (has_layer(plan, Layer::own_uts)) flags |= CLONE_NEWUTS;
@@ -61,6 +62,7 @@ void build_root(const plan::Plan& plan) {
   build_tree(plan.ops, "/box");
   change_root("/box", nullptr);
   if (has_layer(plan, Layer::read_only_root)) set_read_only("/", false);
+  if (!has_layer(plan, Layer::nosuid)) allow_set_id("/tmp");
 }
 
 // What of it is not there can only be the gate's wish.
@@ -69,12 +71,19 @@ void give_up_rights(const plan::Plan& plan) {
     check(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0,
           "no_new_privs");  // before seccomp, which asks for it
   }
-  if (has_layer(plan, Layer::capabilities)) drop_capabilities();
-  if (has_layer(plan, Layer::opaque_init)) {
-    check(::prctl(PR_SET_DUMPABLE, 0) == 0, "prctl");  // nobody in the box can trace or read PID 1
+  const bool filtered = has_layer(plan, Layer::seccomp);
+  // Without no_new_privs only CAP_SYS_ADMIN may load a filter: seccomp(2).
+  const bool early = !has_layer(plan, Layer::no_new_privs);
+  if (filtered && early) load_seccomp(plan.seccomp);
+  if (has_layer(plan, Layer::capabilities)) {
+    drop_capabilities();
+  } else {
+    keep_capabilities();
   }
+  // Nobody in the box can trace or read PID 1.
+  check(::prctl(PR_SET_DUMPABLE, has_layer(plan, Layer::opaque_init) ? 0 : 1) == 0, "prctl");
   // Last, so that everything above may use what it forbids.
-  if (has_layer(plan, Layer::seccomp)) load_seccomp(plan.seccomp);
+  if (filtered && !early) load_seccomp(plan.seccomp);
 }
 
 // PID 1 of the box. The order is the security argument; each line says what would break if it moved.
@@ -94,7 +103,8 @@ void give_up_rights(const plan::Plan& plan) {
   if (plan.shell == 0) (void)write_file("/proc/sys/vm/memfd_noexec", "2");
   if (has_layer(plan, Layer::nested_userns)) {
     // From here no right over any mount above.
-    enter_user_namespace(CLONE_NEWNS, plan::kInsideId, plan::kInsideId);
+    const unsigned id = has_layer(plan, Layer::identity) ? plan::kInsideId : 0;
+    enter_user_namespace(CLONE_NEWNS, id, id);
   }
   // In the box's own user namespace, while /proc/sys can be written.
   if (has_layer(plan, Layer::userns_limit)) forbid_user_namespaces();

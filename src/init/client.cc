@@ -28,6 +28,7 @@ Result<InitProcess> start_init(const InitOptions& options, const plan::Plan& pla
   spawning.fds.push_back({control.theirs.get(), plan::kControlFd});
   spawning.fds.push_back({bytes.get(), plan::kPlanFd});
   spawning.run_as = options.run_as;
+  spawning.join_fds = options.join_fds;
   spawning.die_with_parent = options.die_with_parent;
   TRY(Child child, spawn(spawning));
   return InitProcess{std::move(child), std::move(control.ours)};

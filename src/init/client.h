@@ -18,6 +18,7 @@ struct InitOptions {
   std::string program;            // path of cofferdam-init
   std::optional<UserIds> run_as;  // set when we are root: the host's uid 0 is never part of a box
   std::vector<FdMapping> fds;     // beside the control socket and the plan
+  std::vector<int> join_fds;      // SpawnOptions::join_fds
   bool die_with_parent = true;
 };
 

@@ -52,7 +52,9 @@ unsigned landlock_abi() {
 
 int make_landlock(const plan::Plan& plan) {
   const unsigned abi = landlock_abi();
-  if (!has_layer(plan, plan::Layer::landlock) || abi < kFirstUsed) return -1;
+  // Without no_new_privs, which only the gate leaves out, no process of the box may enter the rules.
+  const bool possible = has_layer(plan, plan::Layer::no_new_privs) && abi >= kFirstUsed;
+  if (!has_layer(plan, plan::Layer::landlock) || !possible) return -1;
   RulesetAttributes attributes;
   attributes.handled_files = known_files(abi);
   if (abi >= 6) attributes.scoped = kScopeAbstractSockets | kScopeSignals;

@@ -18,6 +18,8 @@ void change_root(const char* new_root, const char* old_inside);
 // The bind step of `op` at `target`: for other files of ours.
 void bind_source(const plan::Op& op, const std::string& target);
 void set_read_only(const char* path, bool recursive);
+// Takes nosuid off the one mount: only a box of the gate's has such a one.
+void allow_set_id(const char* path);
 // Hides files (by /dev/null) and folders (by an empty read-only tmpfs); missing paths are skipped.
 void mask(const std::vector<std::string>& paths);
 void protect(const std::vector<std::string>& paths);  // binds each over itself, read-only

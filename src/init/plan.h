@@ -80,11 +80,26 @@ enum class Layer : std::uint8_t {
   opaque_init,     // PID 1 is not dumpable
   rlimits,         //
   cgroup,          // bounds of the control group
+  // Of these the planner leaves the steps out (sandbox/native/plan_box.cc).
+  read_only_work,      // of a phase that may only read
+  read_only_metadata,  //
+  no_output,           // the way out is not in an agent's box
+  scratch_bound,       // sizes of HOME, /tmp and /dev/shm
+  private_root,        // the host's tree is not there; left out, it is at /host, read-only
+  hidden_paths,        // what comes from the host shows no path in the mount table
+  // And these init.
+  own_cgroup,  // a control-group namespace
+  identity,    // nobody's id inside; left out, it is 0
+  nosuid,      // of /tmp
+  watch,       // init's own look at memory and processes
 };
 inline constexpr const char* kLayerNames[] = {
-    "nested-userns",  "capabilities", "no-new-privs",   "seccomp",     "landlock",    "userns-limit",
-    "read-only-root", "masked-proc",  "read-only-proc", "own-proc",    "own-network", "own-ipc",
-    "own-uts",        "session",      "closed-fds",     "opaque-init", "rlimits",     "cgroup"};
+    "nested-userns", "capabilities",   "no-new-privs", "seccomp",        "landlock",
+    "userns-limit",  "read-only-root", "masked-proc",  "read-only-proc", "own-proc",
+    "own-network",   "own-ipc",        "own-uts",      "session",        "closed-fds",
+    "opaque-init",   "rlimits",        "cgroup",       "read-only-work", "read-only-metadata",
+    "no-output",     "scratch-bound",  "private-root", "hidden-paths",   "own-cgroup",
+    "identity",      "nosuid",         "watch"};
 
 // What a program may do with a file or below a folder, in the kernel's own bits (linux/landlock.h,
 // LANDLOCK_ACCESS_FS_*). What no rule allows is refused; init leaves out what its kernel does not know.
@@ -131,8 +146,9 @@ struct Plan {
   std::uint64_t open_files = 4096;
   // Of all processes in the box but init, watched by it; 0: not watched.
   std::uint64_t memory_bytes = 0;
-  std::uint64_t pids = 0;     // processes and threads; a hard bound too
-  std::uint32_t without = 0;  // bits of Layer
+  std::uint64_t pids = 0;           // processes and threads
+  std::uint64_t process_limit = 0;  // RLIMIT_NPROC, init included; 0: none
+  std::uint64_t without = 0;        // bits of Layer
   std::vector<PathRule> landlock;
   std::uint8_t shell = 1;  // 0: nothing but the agent's own programs can be executed
   Expected expected;
@@ -246,6 +262,7 @@ void plan_fields(Codec& codec, PlanT& plan) {
   codec.number(plan.open_files);
   codec.number(plan.memory_bytes);
   codec.number(plan.pids);
+  codec.number(plan.process_limit);
   codec.number(plan.without);
   codec.list(plan.landlock, [](auto& c, auto& rule) { rule_fields(c, rule); });
   codec.number(plan.shell);

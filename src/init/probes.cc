@@ -28,6 +28,7 @@
 
 #include "init/landlock.h"
 #include "init/protocol.h"
+#include "init/restrict.h"
 #include "init/sys.h"
 
 namespace cofferdam::init {
@@ -306,6 +307,7 @@ Finding kernel_settings(const plan::Plan&) {
 Finding host_paths(const plan::Plan& plan) {
   std::set<std::string> allowed;
   for (const plan::Op& op : plan.ops) {
+    if (op.b == "/host") continue;  // the host's tree, in a box of the gate's that goes without this
     std::size_t end = op.b.find('/', 1);
     allowed.insert(op.b.substr(1, end == std::string::npos ? end : end - 1));
   }
@@ -414,7 +416,7 @@ constexpr Probe kProbes[] = {
 
 [[noreturn]] void probe_child(const plan::Plan& plan, int landlock, int report) {
   ::prctl(PR_SET_DUMPABLE, 1);  // as an executed program would be
-  ::setsid();
+  start_session(plan);
   if (!enter_landlock(landlock)) ::_exit(1);  // no answer at all
   for (const Probe& probe : kProbes) {
     if (probe.run == execution && plan.shell != 0) continue;

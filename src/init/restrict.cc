@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -41,6 +42,25 @@ void drop_capabilities() {
   check(::syscall(SYS_capset, &header, data) == 0, "drop capabilities");
 }
 
+// capabilities(7): the ambient set is what a program without file capabilities gets, and it can only hold
+// what is inheritable too.
+void keep_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  check(::syscall(SYS_capget, &header, data) == 0, "read capabilities");
+  for (__user_cap_data_struct& half : data) half.inheritable = half.permitted;
+  check(::syscall(SYS_capset, &header, data) == 0, "make capabilities inheritable");
+  for (unsigned long cap = 0; cap < 64; ++cap) {
+    if (((data[cap / 32].permitted >> (cap % 32)) & 1U) == 0) continue;
+    check(::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0) == 0, "raise a capability");
+  }
+}
+
+void start_session(const plan::Plan& plan) {
+  ::setsid();
+  if (!has_layer(plan, plan::Layer::session)) ::ioctl(0, TIOCSCTTY, 0);
+}
+
 namespace {
 void limit(int resource, rlim_t value) {
   rlimit now{};
@@ -58,7 +78,7 @@ void set_limits(const plan::Plan& plan) {
   limit(RLIMIT_MSGQUEUE, 1U << 20U);
   // Counted for this user in this user namespace (since Linux 5.14, ucounts), so neither other boxes nor the
   // caller's own processes are in it. Init itself is.
-  if (plan.pids != 0) limit(RLIMIT_NPROC, plan.pids + 1);
+  if (plan.process_limit != 0) limit(RLIMIT_NPROC, plan.process_limit);
   if (plan.file_size_limit != 0) limit(RLIMIT_FSIZE, plan.file_size_limit);
 }
 

@@ -18,6 +18,7 @@
 
 #include "init/landlock.h"
 #include "init/protocol.h"
+#include "init/restrict.h"
 #include "init/sampler.h"
 #include "init/sys.h"
 
@@ -111,10 +112,20 @@ bool inside_root() {
   return path[0] == '/';
 }
 
+// proc_pid_oom_score_adj(5): when memory runs out, init must not be what the kernel chooses.
+void prefer_for_oom() {
+  const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  const ssize_t ignored = ::write(fd, "500", 3);
+  (void)ignored;
+  ::close(fd);
+}
+
 // In the program's process. Descriptors: first all targets from their parking places, then everything else
 // shut.
 [[noreturn]] void execute(const plan::Plan& plan, int landlock, int report) {
-  ::setsid();
+  start_session(plan);
+  prefer_for_oom();
   if (!enter_landlock(landlock)) not_started(report, errno);
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
@@ -130,8 +141,11 @@ bool inside_root() {
     ::dup2(parked + static_cast<int>(i), target);
     if (target > highest) highest = target;
   }
-  ::syscall(SYS_close_range, static_cast<unsigned>(highest) + 1U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
-  for (int fd = 3; fd <= highest; ++fd) {
+  const bool closing = has_layer(plan, plan::Layer::closed_fds);
+  if (closing) {
+    ::syscall(SYS_close_range, static_cast<unsigned>(highest) + 1U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
+  }
+  for (int fd = 3; closing && fd <= highest; ++fd) {
     bool wanted = false;
     for (std::uint64_t target : plan.program_fds) wanted = wanted || static_cast<int>(target) == fd;
     if (!wanted) ::close(fd);
@@ -243,7 +257,7 @@ void supervise(const plan::Plan& plan, int landlock) {
     finish(state);
   }
   start_program(&state);
-  state.sampler.start(plan);
+  if (has_layer(plan, plan::Layer::watch)) state.sampler.start(plan);
   loop(&state);
 }
 

@@ -54,7 +54,7 @@ struct Load {
   std::uint64_t waiting = 0;  // of those that came before `arrival`
 };
 
-Load read_load(SQLite::Database& db, std::int64_t arrival) {
+Load read_load(SQLite::Database& db, std::int64_t arrival, const Capacity& capacity) {
   auto query = prepare_with(db,
                             "SELECT coalesce(sum(waiting = 0), 0),"
                             " coalesce(sum(CASE waiting WHEN 0 THEN memory_bytes END), 0),"
@@ -65,25 +65,28 @@ Load read_load(SQLite::Database& db, std::int64_t arrival) {
   const auto count = [&](int column) {
     return static_cast<std::uint64_t>(query.getColumn(column).getInt64());
   };
-  return {{count(0), count(1)}, count(2)};
+  return {{count(0), count(1) + count(0) * capacity.each_bytes}, count(2)};
 }
 
 bool has_room(const Load& load, std::uint64_t memory_bytes, const Capacity& capacity) {
   if (load.waiting > 0) return false;  // nobody overtakes
   if (capacity.attempts > 0 && load.taken.attempts >= capacity.attempts) return false;
-  return capacity.memory_bytes == 0 || load.taken.memory_bytes + memory_bytes <= capacity.memory_bytes;
+  const std::uint64_t wanted = memory_bytes + capacity.each_bytes;
+  return capacity.memory_bytes == 0 || load.taken.memory_bytes + wanted <= capacity.memory_bytes;
 }
 
 constexpr const char* kCapacityKeys =
     "[capacity] attempts and memory_bytes in the configuration say how much this host takes";
 
 Status check_fits_at_all(const contract::Invocation& invocation, const Capacity& capacity) {
-  const std::uint64_t wanted = invocation->limits.memory_bytes;
+  const std::uint64_t wanted = invocation->limits.memory_bytes + capacity.each_bytes;
   if (capacity.memory_bytes == 0 || wanted <= capacity.memory_bytes) return {};
-  return make_error(Code::exhausted,
-                    fmt::format("the attempt's limits.memory_bytes ({}) is more than the whole capacity ({})",
-                                wanted, capacity.memory_bytes),
-                    fmt::format("lower limits.memory_bytes, or raise it: {}", kCapacityKeys));
+  return make_error(
+      Code::exhausted,
+      fmt::format("the attempt's limits.memory_bytes ({}), with {} for boxes of ours, is more than the "
+                  "whole capacity ({})",
+                  invocation->limits.memory_bytes, capacity.each_bytes, capacity.memory_bytes),
+      fmt::format("lower limits.memory_bytes, or raise it: {}", kCapacityKeys));
 }
 
 Error full(const contract::Invocation& invocation, const Load& load, const Capacity& capacity) {
@@ -93,7 +96,8 @@ Error full(const contract::Invocation& invocation, const Load& load, const Capac
       fmt::format("the capacity is taken: {} of {} attempts run, with {} of {} bytes of memory, and {} wait;"
                   " this one wants {} bytes",
                   load.taken.attempts, bound(capacity.attempts), load.taken.memory_bytes,
-                  bound(capacity.memory_bytes), load.waiting, invocation->limits.memory_bytes),
+                  bound(capacity.memory_bytes), load.waiting,
+                  invocation->limits.memory_bytes + capacity.each_bytes),
       fmt::format("try again later, or use when_full \"queue\" to wait; {}", kCapacityKeys));
 }
 
@@ -146,7 +150,7 @@ Status check_its_context(SQLite::Database& db, const std::string& canonical) {
 Result<Admission> move_up(Store& store, const std::string& id, const Capacity& capacity,
                           const std::optional<std::string>& draft) {
   TRY(const Waiting waiting, read_waiting(*store.db, id));
-  const Load load = read_load(*store.db, waiting.arrival);
+  const Load load = read_load(*store.db, waiting.arrival, capacity);
   Admission out;
   if (has_room(load, waiting.memory_bytes, capacity)) {
     TRY_VOID(check_its_context(*store.db, waiting.invocation));
@@ -179,7 +183,7 @@ Result<Admission> Ledger::admit(const contract::Invocation& invocation, pid_t su
     TRY_VOID(check_id(db, invocation));
     if (invocation->context.has_value()) TRY_VOID(check_context(db, *invocation->context));
     TRY_VOID(check_fits_at_all(invocation, capacity));
-    const Load load = read_load(db, std::numeric_limits<std::int64_t>::max());
+    const Load load = read_load(db, std::numeric_limits<std::int64_t>::max(), capacity);
     Admission out;
     out.admitted = has_room(load, invocation->limits.memory_bytes, capacity);
     if (!out.admitted && invocation->when_full == contract::WhenFull::refuse)
@@ -201,7 +205,7 @@ Result<Admission> Ledger::leave_queue(const std::string& attempt_id, const Capac
   auto idle = guarded("cannot read the ledger", [&]() -> Result<std::optional<Admission>> {
     SQLite::Transaction transaction(*impl_->db);
     TRY(const Waiting waiting, read_waiting(*impl_->db, attempt_id));
-    const Load load = read_load(*impl_->db, waiting.arrival);
+    const Load load = read_load(*impl_->db, waiting.arrival, capacity);
     const bool same = load.waiting + 1 == waiting.position;
     if (!same || has_room(load, waiting.memory_bytes, capacity)) return std::optional<Admission>{};
     return std::optional<Admission>({false, waiting.position, {}});

@@ -101,6 +101,7 @@ struct FileReport {
 struct Capacity {
   std::uint64_t attempts = 0;
   std::uint64_t memory_bytes = 0;  // of the limits.memory_bytes of all of them together
+  std::uint64_t each_bytes = 0;    // what every attempt takes of it beside that, for boxes of ours
 };
 
 struct Admission {

@@ -79,6 +79,8 @@ plan::Plan plan_keeper(const KeeperInput& input) {
   plan.role = plan::Role::keeper;
   plan.linger_ms = static_cast<std::uint64_t>(input.linger.count());
   plan.ops.push_back(dir("/box"));
+  // An overlay, so that no path of the state folder shows in a box's mount table.
+  if (input.image.given()) plan.ops.push_back(from(OpCode::overlay, input.image, "/image", kReadOnly));
   add_work(input, &plan.ops);
   add_metadata(input, &plan.ops);
   // Loose objects of everything that the agent may have written, and a pack of them.

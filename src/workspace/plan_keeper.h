@@ -35,6 +35,7 @@ struct KeeperInput {
   Source disk;
   std::vector<MetadataFile> metadata;
   Source objects;  // folder with the base packs; not given: none
+  Source image;    // the tree that the agent's box has as its root; not given: none
   TreeForm form = TreeForm::checkout;
   Source tree;       // unless it is a checkout
   int index_fd = 0;  // a descriptor of the keeper's: the tree's index; 0: none yet

@@ -58,6 +58,7 @@ Result<KeeperInput> gather(const StorageOptions& options, HostSide* host) {
   input.form = options.form;
   input.linger = options.linger;
   TRY(input.objects, host->folder(options.objects_dir, true));
+  TRY(input.image, host->folder(options.image_dir, true));
   const bool written = options.form == TreeForm::making || options.form == TreeForm::emptying;
   TRY(input.tree, host->folder(options.tree_dir, !written));
   TRY(input.disk, host->folder(options.disk_dir, false));

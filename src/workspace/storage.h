@@ -31,6 +31,7 @@ struct StorageOptions {
   // Git metadata and the folder with the base packs; empty: none.
   std::vector<MetadataFile> metadata = {};
   std::string objects_dir = {};
+  std::string image_dir = {};  // tree of the agent's root; empty: the host's
   // Where the work tree comes from. The folder is not empty unless it is a checkout.
   TreeForm form = TreeForm::checkout;
   std::string tree_dir = {};

@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "contract": {"base"},
     "git": {"base"},
     "ledger": {"base", "contract"},
+    "image": {"base", "contract"},
     "clone": {"base", "contract", "git"},
     "handoff": {"base", "contract", "git"},
     "workspace": {"base", "contract", "init"},
@@ -30,9 +31,11 @@ MAY_INCLUDE = {
     "egress": {"base", "contract"},
     "agent": {"base", "contract"},
     "settle": {"base", "contract"},
-    "attempt": {"base", "contract", "ledger"} | STAGES,
-    "cli": {"base", "contract", "ledger", "attempt"},
+    "attempt": {"base", "contract", "ledger", "image"} | STAGES,
+    "gate": {"base", "contract", "init", "sandbox", "workspace", "attempt"},
+    "cli": {"base", "contract", "ledger", "attempt", "image", "gate"},
     "init": set(),
+    "probe": set(),
 }
 
 # One verb each needs one stage.
@@ -170,7 +173,7 @@ def check_third_party(tree):
 
 def check_spawning(tree):
     for path in sorted(tree):
-        inside = folder_of(path) == "init" and path not in INIT_CLIENT
+        inside = folder_of(path) in {"init", "probe"} and path not in INIT_CLIENT
         if not (is_cpp(path) and path.startswith("src/")) or inside or path == "src/base/process.cc":
             continue
         text = without(tree[path], "comment", "raw", "string", "char")

@@ -173,9 +173,10 @@ TEST(Slots, AreExclusiveBoundedAndEmptied) {
                                   "\"\n[limits]\nwork_bytes = 33554432\nwork_inodes = 1000\n");
   world.write(world.home() + "/memory.toml",
               "[workspace]\nstorage = \"memory\"\nslots_dir = \"" + dir + "\"\n");
-  // $1 programs, $2 folder of slots, $3 repository, $4 configuration, $5 home, $6 state
+  // $1 programs, $2 folder of slots, $3 repository, $4 configuration, $5 home, $6 state, $7 name of control
+  // groups
   const std::string script = R"sh(
-setup() { "$1/cofferdam" host-setup --user 12345 --dir "$2" --slots 1 --bytes 33554432 --inodes 1000; }
+setup() { "$1/cofferdam" host-setup --user 12345 --cgroup "$groups" --dir "$2" --slots 1 --bytes 33554432 --inodes 1000; }
 as_user() {
   setpriv --reuid 12345 --regid 12345 --clear-groups env -i PATH=/usr/bin:/bin HOME="$home" \
     COFFERDAM_STATE_DIR="$state" "$programs/cofferdam" run --json --config "$config" --repo "$repo" \
@@ -184,9 +185,9 @@ as_user() {
 doctor() {
   setpriv --reuid 12345 --regid 12345 --clear-groups env -i PATH=/usr/bin:/bin HOME="$home" \
     COFFERDAM_STATE_DIR="$state" "$programs/cofferdam" doctor --config "$1" |
-    sed -n 's/^slots  */doctor slots /p; s/^memory .*available; \([^:]*\):.*/doctor memory \1/p'
+    sed -n 's/^slots  */doctor slots /p; s/^host-memory .*available; \([^:]*\):.*/doctor memory \1/p'
 }
-programs=$1 slots=$2 repo=$3 config=$4 home=$5 state=$6
+programs=$1 slots=$2 repo=$3 config=$4 home=$5 state=$6 groups=$7
 setup "$1" "$2"
 setup "$1" "$2"
 doctor "$config"
@@ -199,29 +200,35 @@ doctor "$config"
 as_user --attempt-id third -- /bin/sh -c true
 flock -u 9
 as_user --attempt-id fourth -- /bin/sh -c 'head -c 40000000 /dev/zero > big'
-"$1/cofferdam" host-setup --user 12345 --dir "$2" --remove
+"$1/cofferdam" host-setup --user 12345 --cgroup "$groups" --dir "$2" --remove
 ls -A "$2"
 )sh";
   SpawnOptions options;
   options.program = "/usr/bin/unshare";
-  options.argv = {"unshare",    "--mount",    "--propagation",  "private", "/bin/sh",    "-c",
-                  script,       "sh",         world.programs(), dir,       world.repo(), world.config(),
-                  world.home(), world.state()};
+  options.argv = {"unshare",    "--mount",     "--propagation",
+                  "private",    "/bin/sh",     "-c",
+                  script,       "sh",          world.programs(),
+                  dir,          world.repo(),  world.config(),
+                  world.home(), world.state(), "cofferdam-slots-" + random_hex(4)};
   options.env = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
   auto done = run_capture(options, "", CaptureLimits{});
   ASSERT_TRUE(done) << done.error().line();
   std::vector<contract::ResultRecord> results;
   std::vector<std::string> other;
   std::vector<std::string> doctor;
+  int handed_over = 0;
   for (const std::string& line : split(trim(done->out), '\n')) {
     if (auto result = contract::decode_result(line)) {
       results.push_back(*result);
     } else if (starts_with(line, "doctor ")) {
       doctor.push_back(line);
+    } else if (starts_with(line, "control groups ")) {
+      ++handed_over;
     } else {
       other.push_back(line);
     }
   }
+  EXPECT_EQ(handed_over, 2) << done->out;
   EXPECT_EQ(other, (std::vector<std::string>{"1 slots made, 1 of 33554432 bytes and 1000 inodes ready",
                                              "0 slots made, 1 of 33554432 bytes and 1000 inodes ready",
                                              "1 slots removed"}))

@@ -2,6 +2,7 @@
 //
 //   COFFERDAM_FAILPOINT=NAME         this process is killed at that point
 //   COFFERDAM_FAILPOINT=NAME@PART    that child of it is
+//   COFFERDAM_FAILPOINT=NAME=TEXT    TEXT is what the test asks for at that point
 //   COFFERDAM_FAILPOINT_DIR=FOLDER   "fired" is made there when it happens; "parts" gets a line per child
 #include "base/failpoint.h"
 
@@ -54,6 +55,12 @@ void failpoint(const char* name) {
   note("fired", wanted + "\n");
   ::kill(part->second, SIGKILL);
   parts().erase(part);  // once
+}
+
+std::string failpoint_text(const char* name) {
+  const std::string wanted = variable("COFFERDAM_FAILPOINT");
+  const std::string prefix = std::string(name) + "=";
+  return wanted.rfind(prefix, 0) == 0 ? wanted.substr(prefix.size()) : "";
 }
 
 void failpoint_part(const char* part, pid_t pid) {

@@ -81,7 +81,8 @@ std::string render(const Plan& plan) {
   out += "listeners" + numbers(plan.listeners) + "\ndescriptors" + numbers(plan.program_fds) + "\n";
   out += fmt::format("deadline {} ms, grace {} ms, file size {}, open files {}\n", plan.deadline_ms,
                      plan.grace_ms, plan.file_size_limit, plan.open_files);
-  out += fmt::format("memory {}, pids {}\n", plan.memory_bytes, plan.pids);
+  out +=
+      fmt::format("memory {}, pids {}, process limit {}\n", plan.memory_bytes, plan.pids, plan.process_limit);
   const plan::Expected& expected = plan.expected;
   out += fmt::format("expected work {}, metadata {}, output {}\n", kAccess.at(expected.work),
                      kAccess.at(expected.metadata), kAccess.at(expected.output));

@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 
 #include "base/file.h"
 #include "base/io.h"
 #include "base/text.h"
 #include "kernel/lab.h"
+#include "sandbox/native/cgroup_files.h"
+#include "sandbox/native/cgroup_tree.h"
 
 namespace cofferdam::test {
 namespace {
@@ -232,6 +235,72 @@ Status scenario_pair(const LabOptions& lab, const Args& args) {
   return holder.wait_gone(std::chrono::seconds(30));
 }
 
+// The folder of the box's group where its processes can be stopped.
+Result<std::string> group_of(const LabOptions& lab, pid_t init) {
+  const sandbox::CgroupPlace& place = lab.host.groups->place();
+  const auto tree = sandbox::tree_of(place, "freezer");
+  if (!tree.has_value()) return make_error(Code::unsupported_host, "no freezer");
+  TRY(const std::string text, read_file(fmt::format("/proc/{}/cgroup", init), 65536));
+  return sandbox::folder_of_group(text, place.trees[*tree].mount);
+}
+
+// How often the list of processes has to be read until it is another one; `most` when it stays.
+int reads_until_other(const std::string& folder, int most) {
+  const std::vector<pid_t> before = sandbox::processes_of(folder);
+  int reads = 0;
+  while (reads < most && sandbox::processes_of(folder) == before) ++reads;
+  return reads;
+}
+
+// A program whose descendant is another process at every moment, so that no list of it can be trusted unless
+// it has been stopped.
+Status scenario_hopper(const LabOptions& lab, const Args&) {
+  if (lab.host.groups == nullptr) return make_error(Code::usage, "COFFERDAM_TEST_CGROUP is not set");
+  constexpr int kMost = 1'000'000;
+  TRY(Pipe out, make_pipe());
+  TRY(workspace::Storage storage, make_storage(lab));
+  contract::Profile profile =
+      agent_profile(lab, {"/usr/bin/python3", "-c",
+                          "import os, signal, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+                          "if os.fork():\n  print('hopping', flush=True)\n  signal.pause()\n"
+                          "while True:\n  if os.fork(): os._exit(0)\n"});
+  profile.fds = {{out.write.get(), 1}};
+  std::string folder;
+  {
+    TRY(sandbox::Box box, sandbox::Box::start(lab.host, storage.ref(), profile));
+    out.write.reset();
+    TRY_VOID(box.go());
+    bool would_block = false;
+    TRY(std::string said, read_some(out.read.get(), 64, &would_block));
+    print(said);
+    TRY(folder, group_of(lab, box.init_pid()));
+    const int version = lab.host.groups->place().version;
+    const int free = reads_until_other(folder, kMost);
+    print(free < kMost ? "free: hops\n" : "free: stays\n");
+    print(sandbox::freeze(folder, version, std::chrono::seconds(30)) ? "freeze: in time\n"
+                                                                     : "freeze: late\n");
+    const int most = 100 * (free + 1);
+    print(reads_until_other(folder, most) == most ? "frozen: stays\n" : "frozen: hops\n");
+    sandbox::thaw(folder, version);
+    print(reads_until_other(folder, kMost) < kMost ? "thawed: hops\n" : "thawed: stays\n");
+    box.kill();
+    TRY_VOID(box.wait_gone(std::chrono::seconds(30)));
+    print(fmt::format("killed: {} left\n", sandbox::processes_of(folder).size()));
+  }
+  print(exists(folder) ? "group: there\n" : "group: removed\n");
+  return storage.release();
+}
+
+// As root, for the user of that number.
+Status scenario_hand_over(const LabOptions&, const Args& args) {
+  const auto id = static_cast<uid_t>(std::stoul(args.at(1)));
+  return sandbox::make_user_cgroups(args.at(0), {id, id});
+}
+
+Status scenario_take_back(const LabOptions&, const Args& args) {
+  return sandbox::remove_user_cgroups(args.at(0), static_cast<uid_t>(std::stoul(args.at(1))));
+}
+
 using Scenario = Status (*)(const LabOptions&, const Args&);
 const std::map<std::string, Scenario>& scenarios() {
   static const std::map<std::string, Scenario> table = {
@@ -246,7 +315,10 @@ const std::map<std::string, Scenario>& scenarios() {
       {"sequence", scenario_sequence},
       {"kill", scenario_kill},
       {"after", scenario_after},
-      {"pair", scenario_pair}};
+      {"pair", scenario_pair},
+      {"hopper", scenario_hopper},
+      {"hand-over", scenario_hand_over},
+      {"take-back", scenario_take_back}};
   return table;
 }
 
@@ -259,6 +331,16 @@ int run(const Args& args) {
   if (args[3] != "-") {
     const auto id = static_cast<uid_t>(std::stoul(args[3]));
     lab.host.run_as = UserIds{id, id};
+  }
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+  if (const char* name = std::getenv("COFFERDAM_TEST_CGROUP"); name != nullptr) {
+    sandbox::CgroupPlace place = sandbox::find_cgroup_place(name);
+    if (!place.usable()) {
+      std::fprintf(stderr, "%s\n", place.why_not.c_str());
+      return 1;
+    }
+    lab.host.requirements.mode = contract::Mode::rootless;
+    lab.host.groups = std::make_shared<sandbox::AttemptGroup>(std::move(place), "driver");
   }
   Status status = found->second(lab, Args(args.begin() + 4, args.end()));
   if (status) return 0;

@@ -59,7 +59,7 @@ std::string stage_programs(const std::optional<UserIds>& ids, const std::string&
   if (runs_as(ids, build + "/cofferdam")) return build;
   std::string staged = folder + "/programs";
   must(make_dirs(staged, 0755));
-  for (const char* name : {"cofferdam", "cofferdam-init", "cofferdam-faults"}) {
+  for (const char* name : {"cofferdam", "cofferdam-init", "cofferdam-probe", "cofferdam-faults"}) {
     if (exists(build + "/" + name)) copy_tree(build + "/" + name, staged + "/" + name);
   }
   return staged;

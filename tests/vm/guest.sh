@@ -5,6 +5,8 @@
 export PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
+# As systemd does it: version 2, with every controller.
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mkdir -p /dev/pts /dev/shm
 mount -t devpts devpts /dev/pts
 for folder in /dev/shm /run /tmp; do mount -t tmpfs -o mode=1777 tmpfs "$folder"; done

@@ -493,9 +493,12 @@ export type Result = {
     model: string | null;
   };
   image: {
-    /** "host": the host's /usr. */
+    /** "host": the host's /usr. "image": a pinned image. */
     kind: string;
+    /** Whether the control pinned-root was in force. */
     pinned: boolean;
+    /** Of an image: its name. */
+    digest?: string;
   };
   backend: "native" | "docker";
   /** Where the gateway sent requests; null without egress. */

@@ -12,8 +12,10 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "init/client.h"
+#include "sandbox/native/box_bounds.h"
 #include "sandbox/native/elf_needs.h"
 #include "sandbox/native/plan_box.h"
+#include "sandbox/native/probe_root.h"
 #include "sandbox/native/seccomp_filter.h"
 
 namespace cofferdam::sandbox {
@@ -22,6 +24,10 @@ namespace {
 // Set-up takes milliseconds; this only bounds a host that has come to a stand.
 constexpr int kSetUpBoundMs = 60'000;
 constexpr std::chrono::seconds kEndBound{30};
+// Of what the launcher's end has proven to be dead already.
+constexpr std::chrono::seconds kEmptyBound{10};
+// The group is to refuse a process before RLIMIT_NPROC does: only the group counts what it has refused.
+constexpr std::uint64_t kBehindGroup = 1;
 
 using init_client::InitMessage;
 using init_client::parse_number;
@@ -65,6 +71,16 @@ Result<UniqueFd> open_init(std::uint64_t pid, pid_t launcher) {
       pid == static_cast<std::uint64_t>(launcher) || (status && status->find(parent) != std::string::npos);
   if (!init.valid() || !own) return make_error(Code::protocol, "the box's init is not the launcher's child");
   return init;
+}
+
+Result<BoxGroup> make_group(const BoxHost& host, const contract::Profile& profile) {
+  auto made = host.groups->make_box(profile.kind, bounds_of(profile));
+  if (made) return made;
+  Error error = made.error().with("control group of the " + profile.kind + " box");
+  error.hint =
+      "see the rows memory and pids of 'cofferdam doctor'; as root `cofferdam host-setup` makes groups "
+      "for a user who is not";
+  return error;
 }
 
 Error malformed() {
@@ -140,36 +156,60 @@ Result<BoxReport> decode_full(const InitMessage& message) {
 Result<Box> Box::start(const BoxHost& host, const contract::StorageRef& storage,
                        const contract::Profile& profile) {
   if (profile.deadline.count() <= 0) return make_error(Code::internal, "a box without a deadline");
-  TRY(HostLayout layout, read_host_layout());
+  TRY(HostLayout layout,
+      profile.image.has_value() ? read_image_layout(profile.image->tree) : read_host_layout());
   const bool shell = profile.shell == contract::Shell::sandboxed;
   if (!shell) {
     TRY(layout.programs, program_files(profile));
   }
   const std::string seccomp = compile_seccomp_filter(shell ? RuleScope::always : RuleScope::without_shell);
+  plan::Plan plan = plan_box(profile, layout, seccomp);
   init_client::InitOptions options;
   options.program = host.init;
   options.run_as = host.run_as;
   options.fds = map_fds(storage, profile);
-  TRY(init_client::InitProcess process, init_client::start_init(options, plan_box(profile, layout, seccomp)));
-  Box box(std::move(process.child), std::move(process.control));
-  TRY_VOID(box.set_up(profile, host.requirements));
+  std::optional<BoxGroup> group;
+  if (host.groups != nullptr && has_layer(plan, plan::Layer::cgroup)) {
+    TRY(BoxGroup made, make_group(host, profile));
+    group.emplace(std::move(made));
+    options.join_fds = group->entries();
+    plan.process_limit += kBehindGroup;
+  }
+  TRY(init_client::InitProcess process, init_client::start_init(options, plan));
+  Box box(std::move(group), std::move(process.child), std::move(process.control));
+  TRY_VOID(box.set_up(profile, host, plan.process_limit));
   return box;
 }
 
-Status Box::set_up(const contract::Profile& profile, const Requirements& requirements) {
+Status Box::set_up(const contract::Profile& profile, const BoxHost& host, std::uint64_t process_limit) {
   std::vector<ProbeAnswer> answers;
-  std::uint64_t pid = 0;
+  TRY_VOID(collect_answers(profile, &answers));
+  // Now, not when the pid came: the box's own user namespace exists only from some point of the set-up on.
+  const auto pid = static_cast<std::uint64_t>(init_pid_);
+  answers.push_back(probe_id_map(pid));
+  answers.push_back(probe_root(pid, child_.pid(), profile));
+  BoundsQuery bounds{pid, group_.has_value() ? &*group_ : nullptr, host.why_no_groups, process_limit};
+  for (ProbeAnswer& answer : probe_bounds(bounds)) answers.push_back(std::move(answer));
+  if (listeners_.size() != profile.listeners.size())
+    return make_error(Code::protocol, "a listener is missing");
+  Requirements asked = host.requirements;
+  if (profile.host_programs) asked.choices["pinned-root"] = contract::Need::best_effort;
+  controls_ = judge(answers, asked, profile.shell);
+  return {};
+}
+
+Status Box::collect_answers(const contract::Profile& profile, std::vector<ProbeAnswer>* answers) {
   while (true) {
     TRY(bool spoke, wait_readable(control_.get(), kSetUpBoundMs));
     if (!spoke)
       return make_error(Code::timeout, fmt::format("the {} box was not set up in time", profile.kind));
     TRY(InitMessage message, init_client::receive(control_.get()));
-    if (message.kind == plan::from_init::ready) break;
+    if (message.kind == plan::from_init::ready) return {};
     switch (message.kind) {
       case plan::from_init::failed:
         return init_client::setup_error(profile.kind, message);
       case plan::from_init::pid: {
-        pid = parse_number(message.fields[0]).value_or(0);
+        const std::uint64_t pid = parse_number(message.fields[0]).value_or(0);
         TRY(init_, open_init(pid, child_.pid()));
         init_pid_ = static_cast<pid_t>(pid);
         break;
@@ -180,18 +220,12 @@ Status Box::set_up(const contract::Profile& profile, const Requirements& require
         break;
       case plan::from_init::probe:
         if (message.fields.size() != 3) return make_error(Code::protocol, "a malformed probe answer");
-        answers.push_back({message.fields[0], message.fields[1] == "1", message.fields[2]});
+        answers->push_back({message.fields[0], message.fields[1] == "1", message.fields[2]});
         break;
       default:
         return make_error(Code::protocol, fmt::format("the {} box ended during set-up", profile.kind));
     }
   }
-  // Now, not when the pid came: the box's own user namespace exists only from some point of the set-up on.
-  answers.push_back(probe_id_map(pid));
-  if (listeners_.size() != profile.listeners.size())
-    return make_error(Code::protocol, "a listener is missing");
-  controls_ = judge(answers, requirements, profile.shell);
-  return {};
 }
 
 Status Box::go() {
@@ -234,6 +268,8 @@ void Box::terminate() {
 // PID 1, not the launcher: the kernel then empties the namespace, the launcher reaps PID 1, and its end is
 // the proof. (A launcher that is killed leaves the end of the box to a death signal that nobody waits for.)
 void Box::kill() {
+  // Stopped first, so that nothing that it would still do comes in between.
+  if (group_.has_value()) group_->kill(child_.pid());
   if (init_.valid()) {
     ::syscall(SYS_pidfd_send_signal, init_.get(), SIGKILL, nullptr, 0);
   } else {
@@ -255,7 +291,18 @@ Status Box::wait_gone(std::chrono::milliseconds limit) {
   if (!child_.running()) return {};
   auto status = child_.wait(limit);
   if (!status) return status.error().with("box");
+  if (group_.has_value()) return group_->wait_empty(kEmptyBound);
   return {};
+}
+
+std::optional<GroupFacts> Box::group_facts() const {
+  if (!group_.has_value()) return std::nullopt;
+  return group_->facts();
+}
+
+std::optional<GroupBounds> Box::group_bounds() const {
+  if (!group_.has_value()) return std::nullopt;
+  return group_->bounds();
 }
 
 }  // namespace cofferdam::sandbox

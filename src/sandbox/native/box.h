@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "contract/profile.h"
 #include "contract/result.h"
 #include "sandbox/controls.h"
+#include "sandbox/native/cgroup.h"
 
 namespace cofferdam::sandbox {
 
@@ -22,6 +24,8 @@ struct BoxHost {
   std::string init;               // path of cofferdam-init
   std::optional<UserIds> run_as;  // when we are root: who we become for every box
   Requirements requirements;
+  std::shared_ptr<AttemptGroup> groups = nullptr;  // in which every box has a group; null: boxes have none
+  std::string why_no_groups = "none was asked for";
 };
 
 // What the box's init said after go.
@@ -63,16 +67,23 @@ class Box {
   int gone_fd() const { return child_.pidfd(); }     // readable: the box is gone, as the kernel says
   Result<BoxReport> receive();
   void terminate();  // TERM to all, the grace, KILL
+  // With a group: all of it is stopped before it is killed.
   void kill();
+  // What the kernel has counted so far, until the box is destroyed; none without a group.
+  std::optional<GroupFacts> group_facts() const;
+  std::optional<GroupBounds> group_bounds() const;
   // Waits for the end of the box. Code::timeout: it still exists.
   Status wait_gone(std::chrono::milliseconds limit);
   // What is left when that fails, for the record.
   std::string describe() const;
 
  private:
-  Box(Child child, UniqueFd control) : child_(std::move(child)), control_(std::move(control)) {}
-  Status set_up(const contract::Profile& profile, const Requirements& requirements);
-  Child child_;  // the launcher, whose end proves that the box is gone
+  Box(std::optional<BoxGroup> group, Child child, UniqueFd control)
+      : group_(std::move(group)), child_(std::move(child)), control_(std::move(control)) {}
+  Status set_up(const contract::Profile& profile, const BoxHost& host, std::uint64_t process_limit);
+  Status collect_answers(const contract::Profile& profile, std::vector<ProbeAnswer>* answers);
+  std::optional<BoxGroup> group_;  // behind child_ in its end
+  Child child_;                    // the launcher, whose end proves that the box is gone
   UniqueFd control_;
   UniqueFd init_;  // pidfd of the box's PID 1
   pid_t init_pid_ = 0;

@@ -3,18 +3,16 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
+#include <linux/openat2.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <filesystem>
-#include <set>
 
 #include "base/fd.h"
 #include "base/file.h"
@@ -84,16 +82,29 @@ void read_dynamic(int fd, const std::vector<Elf64_Phdr>& headers, const Elf64_Ph
   }
 }
 
-Result<std::string> real_path(const std::string& path) {
+// A path of the root `root` (the host's, or an image's), its links followed inside of it alone.
+Result<std::string> real_path(const std::string& root, const std::string& path) {
+  UniqueFd top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!top.valid()) return sys_error(root, errno);
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  UniqueFd file(static_cast<int>(::syscall(SYS_openat2, top.get(), path.c_str(), &how, sizeof how)));
+  if (!file.valid()) return sys_error(path, errno);
   std::array<char, PATH_MAX> real{};
-  if (::realpath(path.c_str(), real.data()) == nullptr) return sys_error(path, errno);
-  return std::string(real.data());
+  const std::string link = fmt::format("/proc/self/fd/{}", file.get());
+  const ssize_t size = ::readlink(link.c_str(), real.data(), real.size());
+  const std::string text(real.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::string prefix = root == "/" ? "" : root;
+  if (!starts_with(text, prefix + "/")) return make_error(Code::io, path + " cannot be found again");
+  return text.substr(prefix.size());
 }
 
 // What is found on the way from programs to all that they need.
 class Closure {
  public:
-  explicit Closure(std::string agent_dir) : agent_dir_(std::move(agent_dir)) {}
+  Closure(std::string root, std::string agent_dir)
+      : root_(std::move(root)), agent_dir_(std::move(agent_dir)) {}
 
   // A file that the box has at `target`.
   Status add(const std::string& source, const std::string& target, bool execute) {
@@ -104,9 +115,9 @@ class Closure {
       return {};
     }
     if (files_.size() >= kMaxFiles) return make_error(Code::exhausted, "a program needs too many libraries");
-    TRY(std::string real, real_path(source));
+    TRY(std::string real, real_path(root_, source));
     files_.push_back({real, target, execute});
-    return look(real, target);
+    return look(host_path(real), target);
   }
 
   Status look(const std::string& path, const std::string& target) {
@@ -120,6 +131,8 @@ class Closure {
   std::vector<ProgramFile> take() { return std::move(files_); }
 
  private:
+  std::string host_path(const std::string& path) const { return root_ == "/" ? path : root_ + path; }
+
   Status add_library(const std::string& name, const ElfFacts& facts, const std::string& needs) {
     if (name.empty() || name.find('/') != std::string::npos)
       return make_error(Code::denied, fmt::format("{} needs the library \"{}\"", needs, printable(name, 80)),
@@ -134,12 +147,13 @@ class Closure {
     }
     for (const char* folder : kLibraryFolders) {
       const std::string path = std::string(folder) + "/" + name;
-      if (exists(path)) return add(path, path, false);
+      if (real_path(root_, path)) return add(path, path, false);
     }
-    return make_error(Code::missing_tool, fmt::format("{} needs {}, which this host has not", needs, name),
+    return make_error(Code::missing_tool, fmt::format("{} needs {}, which is not there", needs, name),
                       "install that library, or use --shell sandboxed");
   }
 
+  std::string root_;  // where the paths of files are found
   std::string agent_dir_;
   std::vector<ProgramFile> files_;
 };
@@ -187,7 +201,8 @@ Result<ElfFacts> read_elf(const std::string& path) {
 }
 
 Result<std::vector<ProgramFile>> program_files(const contract::Profile& profile) {
-  Closure closure(profile.agent_dir);
+  const std::string root = profile.image.has_value() ? profile.image->tree : "/";
+  Closure closure(root, profile.agent_dir);
   if (!profile.agent_dir.empty()) TRY_VOID(look_at_folder(profile.agent_dir, &closure));
   const std::string& program = profile.argv.front();
   if (starts_with(program, "/opt/agent/") && !profile.agent_dir.empty()) return closure.take();

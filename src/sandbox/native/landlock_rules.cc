@@ -14,7 +14,8 @@ constexpr std::uint64_t kWrite = ((plan::kLandlockAbi2 & ~kRead & ~plan::kLandlo
 
 }  // namespace
 
-std::vector<plan::PathRule> landlock_rules(const Profile& profile, const HostLayout& layout) {
+std::vector<plan::PathRule> landlock_rules(const Profile& profile, const HostLayout& layout,
+                                           const plan::Plan& plan) {
   const bool shell = profile.shell == contract::Shell::sandboxed;
   // The root holds what was planned. What is reached past it, by a descriptor that leads elsewhere, is not
   // below it.
@@ -25,6 +26,7 @@ std::vector<plan::PathRule> landlock_rules(const Profile& profile, const HostLay
       if (file.execute) rules.push_back({file.target, plan::kLandlockExecute});
     }
   }
+  if (!has_layer(plan, plan::Layer::read_only_root)) rules.push_back({"/", kWrite});
   for (const char* place : {"/home/agent", "/tmp", "/dev/shm"}) rules.push_back({place, kWrite});
   if (profile.work == Access::read_write) rules.push_back({"/workspace", kWrite});
   if (profile.metadata == Access::read_write) rules.push_back({"/workspace/.git", kWrite});

@@ -1,5 +1,6 @@
 // The Landlock rules of a box: which places may be written, and what may be executed. A second layer over the
-// mounts, and the only one that names programs. A pure function.
+// mounts, and the only one that names programs. A pure function. Of `plan` only `without` is looked at: where
+// the gate leaves a mount's restriction out, these rules must not hide that.
 #pragma once
 
 #include <vector>
@@ -10,6 +11,7 @@
 
 namespace cofferdam::sandbox {
 
-std::vector<plan::PathRule> landlock_rules(const contract::Profile& profile, const HostLayout& layout);
+std::vector<plan::PathRule> landlock_rules(const contract::Profile& profile, const HostLayout& layout,
+                                           const plan::Plan& plan);
 
 }  // namespace cofferdam::sandbox

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <set>
 
+#include "base/text.h"
+#include "sandbox/native/cgroup.h"
 #include "sandbox/native/landlock_rules.h"
 
 namespace cofferdam::sandbox {
@@ -34,12 +36,12 @@ std::uint64_t no_exec(const Profile& profile) {
   return profile.shell == contract::Shell::none ? plan::kNoExec : 0;
 }
 
-// The host's programs and libraries, read-only, under the names by which they call each other.
+// The host's or the image's programs and libraries, read-only, under the names by which they call each other.
 void add_system(const HostLayout& layout, std::vector<Op>* ops) {
-  ops->push_back(bind("/host/usr", "/usr", Access::read_only));
+  ops->push_back(bind(layout.source + "/usr", "/usr", Access::read_only));
   for (const RootEntry& entry : layout.root_entries) {
     if (entry.link_text.empty()) {
-      ops->push_back(bind("/host/" + entry.name, "/" + entry.name, Access::read_only));
+      ops->push_back(bind(layout.source + "/" + entry.name, "/" + entry.name, Access::read_only));
     } else {
       ops->push_back(symlink(entry.link_text, "/" + entry.name));
     }
@@ -56,7 +58,7 @@ void add_programs(const HostLayout& layout, std::vector<Op>* ops) {
       const std::string folder = file.target.substr(0, at);
       if (made.insert(folder).second) ops->push_back(dir(folder.c_str()));
     }
-    ops->push_back(bind("/host" + file.source, file.target, Access::read_only));
+    ops->push_back(bind(layout.source + file.source, file.target, Access::read_only));
   }
 }
 
@@ -74,7 +76,18 @@ void add_etc(const Profile& profile, const HostLayout& layout, std::vector<Op>* 
   if (!layout.time_zone.empty()) ops->push_back(file("/etc/localtime", layout.time_zone));
   if (profile.shell == contract::Shell::none) return;
   for (const std::string& name : layout.etc_entries) {
-    ops->push_back(bind("/host/etc/" + name, "/etc/" + name, Access::read_only));
+    ops->push_back(bind(layout.source + "/etc/" + name, "/etc/" + name, Access::read_only));
+  }
+}
+
+void add_more(const HostLayout& layout, std::vector<Op>* ops) {
+  if (!layout.more.empty()) ops->push_back(dir("/opt"));
+  for (const RootEntry& entry : layout.more) {
+    if (entry.link_text.empty()) {
+      ops->push_back(bind(layout.source + "/" + entry.name, "/" + entry.name, Access::read_only));
+    } else {
+      ops->push_back(symlink(entry.link_text, "/" + entry.name));
+    }
   }
 }
 
@@ -121,7 +134,42 @@ void add_home_files(const Profile& profile, std::vector<Op>* ops) {
   }
 }
 
-void add_storage(const Profile& profile, std::vector<Op>* ops) {
+// The one place that a box of the agent's own files comes from. Of a bind mount the mount table shows the
+// host's path, of an overlay with relative names it does not.
+Op agent_files(const Profile& profile, const plan::Plan& plan) {
+  const std::string tree = profile.image.has_value() ? profile.image->tree + "/" : "";
+  if (!tree.empty() && starts_with(profile.agent_dir, tree)) {
+    return bind("/image/" + profile.agent_dir.substr(tree.size()), "/opt/agent", Access::read_only);
+  }
+  const std::string source = "/host" + profile.agent_dir;
+  if (!has_layer(plan, plan::Layer::hidden_paths)) return bind(source, "/opt/agent", Access::read_only);
+  return {OpCode::overlay, source, "/opt/agent", 0, 0, 0};
+}
+
+// What the profile says, and more where the gate leaves a layer out to show what it stops.
+Profile widened(Profile profile, const plan::Plan& plan) {
+  constexpr std::uint64_t kWider = 16;
+  if (!has_layer(plan, plan::Layer::read_only_work) && profile.work == Access::read_only) {
+    profile.work = Access::read_write;
+  }
+  if (!has_layer(plan, plan::Layer::read_only_metadata) && profile.metadata == Access::read_only) {
+    profile.metadata = Access::read_write;
+  }
+  if (!has_layer(plan, plan::Layer::no_output)) profile.output = Access::read_write;
+  if (!has_layer(plan, plan::Layer::scratch_bound)) {
+    profile.scratch_bytes *= kWider;
+    profile.scratch_inodes *= kWider;
+  }
+  return profile;
+}
+
+// A proc of the box's own pid namespace.
+Op proc(const plan::Plan& plan) {
+  if (!has_layer(plan, plan::Layer::own_proc)) return bind("/host/proc", "/proc", Access::read_write);
+  return {OpCode::proc, "", "/proc", 0, 0, 0};
+}
+
+void add_storage(const Profile& profile, const plan::Plan& plan, std::vector<Op>* ops) {
   if (profile.work != Access::none) {
     ops->push_back(bind("/work/tree", "/workspace", profile.work, no_exec(profile)));
   } else if (profile.metadata != Access::none) {
@@ -135,15 +183,15 @@ void add_storage(const Profile& profile, std::vector<Op>* ops) {
     ops->push_back(bind("/work/upper", "/upper", Access::read_only, no_exec(profile)));
   if (!profile.agent_dir.empty()) {
     ops->push_back(dir("/opt"));
-    ops->push_back({OpCode::overlay, "/host" + profile.agent_dir, "/opt/agent", 0, 0, 0});
+    ops->push_back(agent_files(profile, plan));
   }
 }
 
 // An unknown name takes nothing away.
-std::uint32_t layer_bits(const std::vector<std::string>& names) {
-  std::uint32_t bits = 0;
+std::uint64_t layer_bits(const std::vector<std::string>& names) {
+  std::uint64_t bits = 0;
   for (std::size_t bit = 0; bit < std::size(plan::kLayerNames); ++bit) {
-    if (std::find(names.begin(), names.end(), plan::kLayerNames[bit]) != names.end()) bits |= 1U << bit;
+    if (std::find(names.begin(), names.end(), plan::kLayerNames[bit]) != names.end()) bits |= 1ULL << bit;
   }
   return bits;
 }
@@ -153,17 +201,23 @@ std::uint32_t layer_bits(const std::vector<std::string>& names) {
 plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std::string& seccomp) {
   plan::Plan plan;
   plan.role = plan::Role::box;
+  plan.without = layer_bits(profile.without);
+  const Profile given = widened(profile, plan);
   if (profile.shell == contract::Shell::none) {
     add_programs(layout, &plan.ops);
+    add_etc(profile, layout, &plan.ops);
   } else {
     add_system(layout, &plan.ops);
+    add_etc(profile, layout, &plan.ops);
+    add_more(layout, &plan.ops);
   }
-  add_etc(profile, layout, &plan.ops);
-  add_devices(profile, &plan.ops);
-  add_scratch(profile, &plan.ops);
+  add_devices(given, &plan.ops);
+  add_scratch(given, &plan.ops);
   add_home_files(profile, &plan.ops);
-  plan.ops.push_back({OpCode::proc, "", "/proc", 0, 0, 0});
-  add_storage(profile, &plan.ops);
+  plan.ops.push_back(proc(plan));
+  add_storage(given, plan, &plan.ops);
+  if (!has_layer(plan, plan::Layer::private_root))
+    plan.ops.push_back(bind("/host", "/host", Access::read_only));
   plan.argv = profile.argv;
   plan.env = profile.env;
   plan.cwd = profile.cwd;
@@ -180,8 +234,8 @@ plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std:
   plan.file_size_limit = profile.file_size_limit;
   plan.memory_bytes = profile.memory_bytes;
   plan.pids = profile.pids;
-  plan.without = layer_bits(profile.without);
-  plan.landlock = landlock_rules(profile, layout);
+  plan.process_limit = (profile.pids != 0 ? profile.pids : kOwnBoxPids) + 1;
+  plan.landlock = landlock_rules(given, layout, plan);
   plan.shell = profile.shell == contract::Shell::none ? 0 : 1;
   const bool empty_work = profile.work == Access::none && profile.metadata != Access::none;
   plan.expected.work = static_cast<std::uint8_t>(empty_work ? Access::read_only : profile.work);

@@ -104,6 +104,11 @@ Result<BoxOutput> run_box(const BoxHost& host, const contract::StorageRef& stora
   TRY_VOID(set_nonblocking(run.out.fd.get(), true));
   TRY_VOID(set_nonblocking(run.err.fd.get(), true));
   Status pumped = pump(&run, interrupt);
+  if (const auto facts = box.group_facts(); facts.has_value() && facts->oom_kills > 0) {
+    return make_error(Code::exhausted,
+                      fmt::format("the {} box needs more than the {} bytes of memory that it may take",
+                                  profile.kind, box.group_bounds()->memory_bytes));
+  }
   if (!pumped) return pumped.error().with(profile.kind + " box");
   TRY_VOID(box.wait_gone(std::chrono::seconds(30)));
   BoxOutput output;

@@ -82,7 +82,7 @@ TEST(Doctor, HostChecksNameEachThingOnce) {
             (std::vector<std::string>{"kernel", "user-namespaces", "git", "init"}));
   EXPECT_EQ(
       names_of(attempt_rows({}, {}, in_memory())),
-      (std::vector<std::string>{"memory", "agent claude", "agent codex", "credential", "state folder"}));
+      (std::vector<std::string>{"host-memory", "agent claude", "agent codex", "credential", "state folder"}));
 }
 
 const CheckRow& named(const std::vector<CheckRow>& rows, const std::string& name) {
@@ -94,19 +94,19 @@ TEST(Doctor, MemoryCountsWhatAnAttemptMayTake) {
   config.limits.work_bytes = 1U << 20U;
   config.limits.scratch_bytes = 1U << 16U;
   const std::vector<CheckRow> small = attempt_rows({}, config, in_memory());
-  EXPECT_EQ(named(small, "memory").state, CheckState::ok);
+  EXPECT_EQ(named(small, "host-memory").state, CheckState::ok);
   // Three times the work (the way out is twice as large as the work tree) and three mounts of scratch.
-  EXPECT_NE(named(small, "memory").detail.find("3 MiB as an upper bound"), std::string::npos)
-      << named(small, "memory").detail;
+  EXPECT_NE(named(small, "host-memory").detail.find("3 MiB as an upper bound"), std::string::npos)
+      << named(small, "host-memory").detail;
   config.limits.work_bytes = 1ULL << 40U;
   const std::vector<CheckRow> large = attempt_rows({}, config, in_memory());
-  EXPECT_EQ(named(large, "memory").state, CheckState::weaker);
-  EXPECT_NE(named(large, "memory").detail.find("3072.0 GiB"), std::string::npos)
-      << named(large, "memory").detail;
+  EXPECT_EQ(named(large, "host-memory").state, CheckState::weaker);
+  EXPECT_NE(named(large, "host-memory").detail.find("3072.0 GiB"), std::string::npos)
+      << named(large, "host-memory").detail;
   // A disk that holds the work tree is no memory; what is brought home is.
   const std::vector<CheckRow> disk = attempt_rows({}, config, attempt::HostStorage{.kind = "image"});
-  EXPECT_NE(named(disk, "memory").detail.find("2048.0 GiB"), std::string::npos)
-      << named(disk, "memory").detail;
+  EXPECT_NE(named(disk, "host-memory").detail.find("2048.0 GiB"), std::string::npos)
+      << named(disk, "host-memory").detail;
 }
 
 TEST(Doctor, SlotsAreCountedWhereThereAreSome) {

@@ -119,6 +119,10 @@ TEST(Parse, OtherVerbs) {
   EXPECT_EQ(parsed<CancelOptions>({"cancel", "a-1", "--reason", "why"}).reason, "why");
   EXPECT_TRUE(parsed<CancelOptions>({"cancel", "a-1", "--json"}).json);
   EXPECT_TRUE(parsed<DoctorOptions>({"doctor", "--json"}).json);
+  EXPECT_TRUE(parsed<GateOptions>({"gate", "--json"}).json);
+  EXPECT_TRUE(parsed<GateOptions>({"gate", "--list"}).list);
+  EXPECT_EQ(parsed<GateOptions>({"gate", "--only", "mount-tmpfs"}).only, "mount-tmpfs");
+  EXPECT_FALSE(parsed<GateOptions>({"gate"}).only.has_value());
   parsed<GatewayOptions>({"internal-gateway"});
   parsed<ResolverOptions>({"internal-resolver"});
 }

@@ -3,6 +3,7 @@
 // everything else is a message in hexadecimal. Ends after the last one.
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -56,6 +57,12 @@ void write_text(const char* path, const std::string& text) {
   ::close(fd);
 }
 
+// As set_limits() of init/restrict.cc: the outside probe reads it.
+void limit_processes(std::uint64_t most) {
+  const rlimit limit{most, most};
+  if (::setrlimit(RLIMIT_NPROC, &limit) != 0) ::_exit(4);
+}
+
 void enter_user_namespace() {
   const std::string uid = std::to_string(::geteuid());
   const std::string gid = std::to_string(::getegid());
@@ -78,6 +85,7 @@ int main() {
       if (::recv(plan::kControlFd, &order, 1, 0) != 1) return 3;
     } else if (line == "map") {
       enter_user_namespace();
+      limit_processes(plan.process_limit);
     } else if (line == "fd") {
       with_fd = true;
     } else {

@@ -168,12 +168,27 @@ TEST_F(HostileInit, OneUnprovenControlNeverGoes) {
     const std::string good = say(plan::from_init::probe, {control.name, "1", "fine"});
     const std::string bad = say(plan::from_init::probe, {control.name, "yes", "not the word"});
     std::replace(script.begin(), script.end(), good, bad);
-    if (std::string(control.proven_by) == "outside") script.erase(script.begin());
+    // Whoever does not say who it is, and has no limits, has none of them; some of those are required.
+    const bool outside = std::string(control.proven_by) == "outside";
+    if (outside) script.erase(script.begin());
     script.emplace_back("wait");
     auto box = start(script);
     ASSERT_TRUE(box) << box.error().line();
     const bool required = contract::need_of(control, Requirements{}.mode, {}) == contract::Need::required;
-    EXPECT_EQ(box->go().has_value(), !required);
+    EXPECT_EQ(box->go().has_value(), !required && !outside);
+  }
+}
+
+// The supervisor has an answer of its own: a second one can only make it worse.
+TEST_F(HostileInit, AForgedPinnedRootIsNotInForce) {
+  Script script = good_set_up();
+  script.insert(script.begin() + 1, say(plan::from_init::probe, {"pinned-root", "1", "forged"}));
+  script.emplace_back("wait");
+  auto box = start(script);
+  ASSERT_TRUE(box) << box.error().line();
+  for (const contract::ControlFact& fact : box->controls()) {
+    if (fact.name != "pinned-root") continue;
+    EXPECT_FALSE(fact.enforced) << fact.proof;
   }
 }
 

@@ -6,6 +6,8 @@
 #include <functional>
 #include <set>
 
+#include "sandbox/native/probe_root.h"
+
 namespace cofferdam::sandbox {
 namespace {
 
@@ -35,6 +37,13 @@ Profile base_profile() {
   profile.deadline = std::chrono::seconds(9);
   profile.grace = std::chrono::seconds(2);
   return profile;
+}
+
+HostLayout image_layout() {
+  HostLayout layout{{{"bin", "usr/bin"}, {"lib", ""}}, {}, ""};
+  layout.more = {{"etc/ssl", ""}, {"etc/rmt", "/usr/sbin/rmt"}, {"opt/java", ""}};
+  layout.source = "/image";
+  return layout;
 }
 
 // Calls `check` with every combination of the three accesses, with and without an agent.
@@ -230,6 +239,40 @@ TEST(PlanBox, ABareHostGivesABareRoot) {
   EXPECT_EQ(op_at(plan, "/bin"), nullptr);
   EXPECT_EQ(op_at(plan, "/etc/localtime"), nullptr);
   ASSERT_NE(op_at(plan, "/usr"), nullptr);
+}
+
+// Of a box in a pinned image nothing comes from the host but the device nodes and an agent of the host's.
+TEST(PlanBoxOfAnImage, TakesNothingFromTheHost) {
+  Profile profile = base_profile();
+  profile.image = contract::ProfileImage{"sha256:1", "/state/images/1/tree", {}};
+  for (const bool own : {false, true}) {
+    profile.agent_dir = own ? "/state/images/1/tree/opt/cofferdam/agents/x" : kAgentDir;
+    std::set<std::string> from_host;
+    bool usr = false;
+    std::string agent;
+    for (const Op& op : plan_box(profile, image_layout(), "").ops) {
+      if (op.a.compare(0, 6, "/host/") == 0 && op.code != OpCode::device) from_host.insert(op.a);
+      if (op.b == "/usr") usr = op.code == OpCode::bind && op.a == "/image/usr" && op.n1 == 1;
+      if (op.b == "/opt/agent") agent = op.a;
+    }
+    const std::string host_agent = std::string("/host") + kAgentDir;
+    EXPECT_TRUE(usr);
+    EXPECT_EQ(from_host, own ? std::set<std::string>{} : std::set<std::string>{host_agent});
+    EXPECT_EQ(agent, own ? "/image/opt/cofferdam/agents/x" : host_agent);
+  }
+}
+
+// Mount tables as the kernel prints them: proc_pid_mountinfo(5).
+TEST(PinnedRoot, OnlyTheLastMountOfUsrCounts) {
+  const std::string good =
+      "102 101 0:73 / / ro,nosuid - tmpfs tmpfs rw\n"
+      "137 102 0:57 /usr /usr ro,nosuid,nodev - overlay overlay ro,lowerdir=lower:none\n";
+  EXPECT_EQ(usr_device(good), "0:57");
+  EXPECT_EQ(usr_device(good + "140 137 8:1 /usr /usr ro - ext4 /dev/sda1 rw\n"), "8:1");
+  EXPECT_EQ(usr_device(good + "140 137 0:57 /etc /usr ro - overlay overlay ro\n"), "");
+  EXPECT_EQ(usr_device("137 102 0:57 /usr /usr rw,nosuid - overlay overlay rw\n"), "");
+  EXPECT_EQ(usr_device(good + "141 137 0:57 /usr /usr/lib ro - overlay overlay ro\n"), "0:57");
+  EXPECT_EQ(usr_device(""), "");
 }
 
 }  // namespace
