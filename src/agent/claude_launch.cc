@@ -27,7 +27,10 @@ std::vector<std::string> claude_argv(const contract::InvocationFields& fields, b
   } else {
     // The box is the boundary; every question would be a denial, since nobody is there to answer.
     add("--permission-mode", "bypassPermissions");
-    add("--tools", steps ? "Read,Grep,Glob,Edit,Write,Bash,TodoWrite" : "Read,Grep,Glob,Edit,Write,Bash");
+    // Without a shell in the box that tool would only fail.
+    const bool shell = fields.shell == contract::Shell::sandboxed;
+    add("--tools",
+        std::string("Read,Grep,Glob,Edit,Write") + (shell ? ",Bash" : "") + (steps ? ",TodoWrite" : ""));
   }
   if (fields.phase == contract::Phase::planning) add("--json-schema", contract::plan_answer_schema());
   return argv;

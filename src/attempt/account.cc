@@ -20,6 +20,7 @@ contract::ResultRecord blank_result(const contract::Invocation& invocation) {
   result.invocation_sha256 = invocation.sha256();
   result.phase = invocation->phase;
   result.backend = contract::backend_name(invocation->backend);
+  result.shell = invocation->shell;
   result.agent = {invocation->agent.name, "", invocation->model};
   result.context = invocation->context;
   const contract::CloneRequest& clone = invocation->clone;

@@ -1,6 +1,7 @@
 #include "attempt/probe_host.h"
 
 #include "attempt/box_host.h"
+#include "sandbox/native/seccomp_filter.h"
 #include "workspace/storage.h"
 
 namespace cofferdam::attempt {
@@ -30,6 +31,10 @@ Result<std::vector<contract::ControlFact>> probe_host(const Host& host) {
   }
   TRY_VOID(storage.release());
   return controls;
+}
+
+std::string seccomp_listing() {
+  return sandbox::seccomp_text();
 }
 
 }  // namespace cofferdam::attempt

@@ -278,6 +278,7 @@ class Attempt {
       profile.image = {ready_.image->id, ready_.image->tree, ready_.image->facts.landmarks};
     }
     profile.agent_dir = ready_.launch.agent_dir;
+    profile.shell = invocation_->shell;
     profile.home_files = ready_.launch.home_files;
     profile.scratch_bytes = invocation_->limits.scratch_bytes;
     profile.scratch_inodes = invocation_->limits.scratch_inodes;

@@ -19,8 +19,9 @@ struct RunOptions {
   std::string repository = ".";
   std::string base = "HEAD";
   std::string backend = "native";
-  std::string egress;            // "", "none", "anthropic", "openai"
-  std::string history = "full";  // or "none"
+  std::string egress;               // "", "none", "anthropic", "openai"
+  std::string history = "full";     // or "none"
+  std::string shell = "sandboxed";  // or "none"
   std::optional<std::string> attempt_id;
   std::optional<std::string> model;
   std::optional<std::string> deadline;
@@ -116,6 +117,7 @@ struct RecoverOptions {
 
 struct DoctorOptions {
   std::optional<std::string> config;
+  bool seccomp = false;  // print the system-call filter instead
   bool json = false;
 };
 

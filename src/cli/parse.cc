@@ -160,6 +160,11 @@ void add_run_verb(CLI::App* app, const RunVerb& verb, RunOptions* options) {
   sub->add_option("--backend", options->backend, "what makes the box (docker: not in this version)")
       ->check(CLI::IsMember({"native", "docker"}))
       ->capture_default_str();
+  sub->add_option(
+         "--shell", options->shell,
+         "sandboxed: the host's programs, in the box; none: nothing but the agent's own can be executed")
+      ->check(CLI::IsMember({"sandboxed", "none"}))
+      ->capture_default_str();
   sub->add_option("--image", options->image,
                   "a pinned image as the box's root (`cofferdam image list`), or host (default: from the "
                   "configuration)")
@@ -310,7 +315,11 @@ void add_verbs(CLI::App* app, All* all) {
   add_keeping_verbs(app, all);
   CLI::App* doctor = app->add_subcommand("doctor", "whether this host can run a box, and what to do if not");
   add_config(doctor, &all->doctor.config);
-  doctor->add_flag("--json", all->doctor.json, "as a JSON object");
+  CLI::Option* doctor_json = doctor->add_flag("--json", all->doctor.json, "as a JSON object");
+  doctor
+      ->add_flag("--seccomp", all->doctor.seccomp,
+                 "print the boxes' system-call filter instead: the table with its reasons, and its code")
+      ->excludes(doctor_json);
   add_gate_verb(app, &all->gate);
   add_image_verb(app, &all->image);
   add_host_setup_verb(app, &all->host_setup);

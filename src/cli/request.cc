@@ -68,6 +68,7 @@ Result<contract::InvocationFields> request_fields(const RunOptions& options, con
   const std::string& image = options.image ? *options.image : config.box_image;
   if (image != "host") fields.image = image;
   fields.clone.history = options.history == "none" ? contract::History::none : contract::History::full;
+  fields.shell = options.shell == "none" ? contract::Shell::none : contract::Shell::sandboxed;
   fields.egress = request_vendor(options);
   if (fields.egress != contract::Vendor::none) {
     const std::string& usual =

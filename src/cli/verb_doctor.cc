@@ -23,6 +23,10 @@ void append(std::vector<CheckRow> more, std::vector<CheckRow>* rows) {
 }  // namespace
 
 Result<int> doctor_verb(const DoctorOptions& options) {
+  if (options.seccomp) {
+    TRY_VOID(print_out(attempt::seccomp_listing()));
+    return 0;
+  }
   const Environment environment = read_environment();
   const Result<contract::Config> loaded = load_config(environment, options.config);
   const contract::Config config = loaded ? *loaded : contract::Config{};

@@ -88,6 +88,13 @@ const std::vector<Control>& control_table() {
        {kYes, kYes, kYes}, "inside", ""},
       {"init-opaque", "the box's init cannot be read or traced", "tampering with deadline and report",
        {kYes, kYes, kYes}, "inside", ""},
+      {"landlock", "Landlock rules over files, signals and abstract sockets",
+       "what a descriptor or a mistake in a mount would reach; signals to the box's init",
+       {kNo, kNo, kNo}, "inside", "run Linux 5.19 or newer with landlock among its LSMs (lsm= on the kernel's command line)",
+       ShellNeed::stricter},
+      {"execution", "with shell \"none\": nothing but the agent's own programs can be executed",
+       "running what was written, loaded or found in the work tree",
+       {kYes, kYes, kYes}, "inside", "use --shell sandboxed", ShellNeed::only},
       {"descriptors", "no inherited descriptor but the declared ones", "leaking a host folder or socket",
        {kYes, kYes, kYes}, "inside", ""},
   };
@@ -102,9 +109,11 @@ const Control* find_control(std::string_view name) {
   return found == table.end() ? nullptr : &*found;
 }
 
-Need need_of(const Control& control, Mode mode, const ControlChoices& choices) {
+Need need_of(const Control& control, Mode mode, const ControlChoices& choices, Shell shell) {
   const auto chosen = choices.find(control.name);
   if (chosen != choices.end()) return chosen->second;
+  if (shell == Shell::sandboxed && control.shell == ShellNeed::only) return kNo;  // not in such a box
+  if (shell == Shell::none && control.shell != ShellNeed::same) return kYes;
   return control.need[static_cast<std::size_t>(mode)];
 }
 

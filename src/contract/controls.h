@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "contract/invocation.h"
+
 namespace cofferdam::contract {
 
 // A required control that is not proven means that the box does not run. One that is best-effort is in the
@@ -24,13 +26,22 @@ enum class Mode {
 };
 const char* mode_name(Mode mode);
 
+// Whether a control has a part in boxes whose shell is "none", or in others.
+enum class ShellNeed {
+  same,      // no difference
+  stricter,  // required there, whatever the mode's default is
+  only,      // there alone: the other boxes do not have it, and their results do not list it
+};
+
 struct Control {
   const char* name;
   const char* what;       // what is in force
   const char* why;        // what it stops
   Need need[3];           // by default, by Mode
   const char* proven_by;  // "inside", or "outside"
-  const char* fix;        // what a user can do where it cannot be had; empty: nothing but another host
+  // What a user can do where it cannot be had; empty: nothing but another host.
+  const char* fix;
+  ShellNeed shell = ShellNeed::same;
 };
 
 const std::vector<Control>& control_table();
@@ -38,6 +49,7 @@ const Control* find_control(std::string_view name);  // null: there is none of t
 
 // What the configuration says otherwise, by the control's name.
 using ControlChoices = std::map<std::string, Need>;
-Need need_of(const Control& control, Mode mode, const ControlChoices& choices);
+Need need_of(const Control& control, Mode mode, const ControlChoices& choices,
+             Shell shell = Shell::sandboxed);
 
 }  // namespace cofferdam::contract

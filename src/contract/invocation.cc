@@ -271,6 +271,10 @@ const char* backend_name(Backend backend) {
   return backend == Backend::docker ? "docker" : "native";
 }
 
+const char* shell_name(Shell shell) {
+  return shell == Shell::none ? "none" : "sandboxed";
+}
+
 const char* history_name(History history) {
   return history == History::none ? "none" : "full";
 }

@@ -108,6 +108,13 @@ const char* when_full_name(WhenFull when_full);
 enum class Backend { native, docker };
 const char* backend_name(Backend backend);
 
+// Whether programs other than the agent's own can be executed in its box.
+enum class Shell {
+  sandboxed,  // all of the host's, in the box
+  none,       // the box's root has none, and nothing written there can be executed
+};
+const char* shell_name(Shell shell);
+
 enum class Vendor { none, anthropic, openai };
 const char* vendor_name(Vendor vendor);
 // Whose API an agent of this name works with; none for "command" and for names that nobody has.
@@ -130,6 +137,7 @@ struct InvocationFields {
   std::string model;                      // named for every agent but "command"
   Backend backend = Backend::native;
   std::optional<std::string> image;  // "sha256:" and 64 lower-case hexadecimal digits; none: the host's /usr
+  Shell shell = Shell::sandboxed;
   WhenFull when_full = WhenFull::queue;
   bool operator==(const InvocationFields&) const = default;
 };

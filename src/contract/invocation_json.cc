@@ -247,6 +247,7 @@ Result<InvocationFields> parse_invocation_fields(std::string_view json) {
   if (auto model = in.maybe_text("model", {1, kMaxModelBytes}, Absent::allowed)) out.model = *model;
   out.backend = static_cast<Backend>(optional_choice(&in, "backend", {"native", "docker"}));
   out.image = in.maybe_text("image", kAnyText, Absent::allowed);
+  out.shell = static_cast<Shell>(optional_choice(&in, "shell", {"sandboxed", "none"}));
   out.when_full = static_cast<WhenFull>(optional_choice(&in, "when_full", {"queue", "refuse"}));
   in.finish();
   if (fault.failed()) return fault.error();
@@ -281,6 +282,7 @@ std::string canonical_invocation(const InvocationFields& fields) {
       {"model", fields.model.empty() ? Json(nullptr) : Json(fields.model)},
       {"backend", backend_name(fields.backend)},
       {"image", or_null(fields.image)},
+      {"shell", shell_name(fields.shell)},
       {"when_full", when_full_name(fields.when_full)},
   };
   return canonical(document);

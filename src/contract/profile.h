@@ -42,6 +42,8 @@ struct Profile {
   std::vector<std::string> argv;
   std::vector<std::string> env;
   std::string cwd = "/workspace";
+  // none: the root holds the agent's own programs and libraries alone, and nothing else can be executed.
+  Shell shell = Shell::sandboxed;
   // The attempt's storage.
   Access work = Access::none;      // at /workspace
   Access metadata = Access::none;  // at /workspace/.git

@@ -184,6 +184,7 @@ struct ResultRecord {
   AgentFacts agent;
   ImageFacts image;
   std::string backend = "native";
+  Shell shell = Shell::sandboxed;         // as the invocation asked
   std::string vendor_upstream;            // where the gateway sent requests; empty without egress
   std::vector<std::string> vendor_tools;  // server-side tools that the user had opted in to
   std::optional<CloneIdentity> clone;

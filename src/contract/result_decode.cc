@@ -293,7 +293,6 @@ void read_reserved(ObjectReader* in) {
   for (const char* key : {"checks", "instructions"}) in->texts(key, 0, 0, {});
   in->null("parent");
   in->null("setup_layer");
-  in->constant("shell", "sandboxed");
 }
 
 void read_heading(ObjectReader* in, ResultRecord* out) {
@@ -338,6 +337,7 @@ Result<ResultRecord> decode_result(std::string_view json) {
   out.agent = read_agent(in.object("agent"));
   out.image = read_image(in.object("image"));
   out.backend = chosen(&in, "backend", {"native", "docker"});
+  out.shell = static_cast<Shell>(in.choice("shell", {"sandboxed", "none"}));
   out.vendor_tools = in.texts("vendor_tools", 0, 64, {1, 64});
   out.vendor_upstream = in.maybe_text("vendor_upstream", {1, kMaxLineBytes}, Absent::only_null).value_or("");
   if (auto clone = in.maybe_object("clone", Absent::only_null)) out.clone = read_clone(*clone);

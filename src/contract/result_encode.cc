@@ -268,7 +268,7 @@ std::string encode_result(const ResultRecord& result) {
       {"parent", nullptr},
       {"setup_layer", nullptr},
       {"vendor_tools", result.vendor_tools},
-      {"shell", "sandboxed"},
+      {"shell", shell_name(result.shell)},
       {"agent",
        {{"name", name_json(result.agent.name)},
         {"version", text_or_null(result.agent.version, kMaxNameBytes)},

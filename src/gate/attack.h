@@ -19,14 +19,15 @@ enum class Setting {
 // What a host has to be like for the control to be shown. Where it is not, the row says so and why.
 enum class Need {
   nothing,
-  root,          // only root can have a box whose user is the host's root
-  tracing,       // Yama lets a process trace one that is not its child
-  terminal,      // the kernel itself lets a program type into its terminal
-  route_v4,      // the host has a route that the box could use
-  route_v6,      //
-  core_limit,    // the caller's own hard limits are higher than those of a box
-  file_limit,    //
-  memlock_limit  //
+  root,           // only root can have a box whose user is the host's root
+  tracing,        // Yama lets a process trace one that is not its child
+  terminal,       // the kernel itself lets a program type into its terminal
+  route_v4,       // the host has a route that the box could use
+  route_v6,       //
+  core_limit,     // the caller's own hard limits are higher than those of a box
+  file_limit,     //
+  memlock_limit,  //
+  landlock_scope  // Landlock knows signals and abstract sockets (ABI 6)
 };
 
 struct Attack {
@@ -41,6 +42,8 @@ struct Attack {
   Setting setting = Setting::agent;
   Need need = Need::nothing;
   bool by_itself = false;  // in a box that nothing else runs in: the box may be ended for it
+  // Layers that stop it too, on some kernels: they are left out beside the others, and shown elsewhere.
+  std::vector<std::string> aside = {};
 };
 
 // What no act in a box can show.

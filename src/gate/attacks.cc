@@ -11,32 +11,40 @@ using Layers = std::vector<std::string>;
 Layers filter_and_rights() {
   return {"seccomp", "capabilities"};
 }
+// A process under Landlock may change no mount at all (landlock(7)).
+Layers filter_rights_and_rules() {
+  return {"seccomp", "capabilities", "landlock"};
+}
+Layers filter_rights_owner_and_rules() {
+  return {"seccomp", "capabilities", "nested-userns", "landlock"};
+}
 Layers filter_rights_and_owner() {
   return {"seccomp", "capabilities", "nested-userns"};
 }
 
 void add_mounts(std::vector<Attack>* out) {
   const std::vector<Attack> rows = {
-      {"mount-tmpfs", "capabilities", "D15", filter_and_rights(), "mount a tmpfs without a bound",
+      {"mount-tmpfs", "capabilities", "D15", filter_rights_and_rules(), "mount a tmpfs without a bound",
        "mount-tmpfs"},
-      {"mount-bind", "capabilities", "D15", filter_and_rights(), "bind /usr elsewhere", "mount-bind /usr"},
-      {"mount-cgroup", "capabilities", "D12 D17", filter_rights_and_owner(), "mount the control groups",
+      {"mount-bind", "capabilities", "D15", filter_rights_and_rules(), "bind /usr elsewhere",
+       "mount-bind /usr"},
+      {"mount-cgroup", "capabilities", "D12 D17", filter_rights_owner_and_rules(), "mount the control groups",
        "mount-cgroup"},
-      {"umount-metadata", "git-metadata", "D15", filter_rights_and_owner(), "uncover what is below .git",
-       "umount /workspace/.git"},
-      {"umount-proc-sys", "kernel-settings", "D18", filter_and_rights(),
+      {"umount-metadata", "git-metadata", "D15", filter_rights_owner_and_rules(),
+       "uncover what is below .git", "umount /workspace/.git"},
+      {"umount-proc-sys", "kernel-settings", "D18", filter_rights_and_rules(),
        "take the read-only mount off /proc/sys", "umount /proc/sys"},
-      {"umount-masked", "kernel-settings", "D18", filter_and_rights(), "uncover a masked file of /proc",
+      {"umount-masked", "kernel-settings", "D18", filter_rights_and_rules(), "uncover a masked file of /proc",
        "umount /proc/kallsyms"},
-      {"remount-usr", "root-read-only", "D15", filter_rights_and_owner(), "make /usr writable",
+      {"remount-usr", "root-read-only", "D15", filter_rights_owner_and_rules(), "make /usr writable",
        "remount-writable /usr"},
-      {"remount-root", "root-read-only", "D15", filter_rights_and_owner(), "make the root writable",
+      {"remount-root", "root-read-only", "D15", filter_rights_owner_and_rules(), "make the root writable",
        "remount-writable /"},
-      {"remount-metadata", "git-metadata", "D15", filter_rights_and_owner(), "make .git writable",
+      {"remount-metadata", "git-metadata", "D15", filter_rights_owner_and_rules(), "make .git writable",
        "remount-writable /workspace/.git"},
-      {"grow-workspace", "storage-bound", "D35", filter_rights_and_owner(), "make the work storage larger",
-       "remount-bigger /workspace 64m"},
-      {"grow-scratch", "scratch-bound", "D35", filter_rights_and_owner(), "make /tmp larger",
+      {"grow-workspace", "storage-bound", "D35", filter_rights_owner_and_rules(),
+       "make the work storage larger", "remount-bigger /workspace 64m"},
+      {"grow-scratch", "scratch-bound", "D35", filter_rights_owner_and_rules(), "make /tmp larger",
        "remount-bigger /tmp 64m"},
       {"chroot", "capabilities", "D15", filter_and_rights(), "change the root", "chroot /tmp"},
       {"fsopen", "seccomp", "D15", filter_and_rights(), "open a file system by the new interface", "fsopen"},
@@ -147,6 +155,8 @@ void add_identity(std::vector<Attack>* out) {
 
 void add_processes(std::vector<Attack>* out) {
   const Layers opaque = {"opaque-init"};
+  // Nor may a process under Landlock look into one that is not: ptrace(2) and what asks as it does.
+  const Layers opaque_and_rules = {"opaque-init", "landlock"};
   const std::vector<Attack> rows = {
       {"see-host-process",
        "process-tree",
@@ -154,24 +164,25 @@ void add_processes(std::vector<Attack>* out) {
        {"own-proc"},
        "see a process of the host by its number",
        "see-process $pid $name"},
-      {"init-program", "init-opaque", "D1", opaque, "reach the launcher's program file",
+      {"init-program", "init-opaque", "D1", opaque_and_rules, "reach the launcher's program file",
        "open-read /proc/1/exe"},
-      {"init-environment", "init-opaque", "D25", opaque, "read PID 1's environment",
+      {"init-environment", "init-opaque", "D25", opaque_and_rules, "read PID 1's environment",
        "open-read /proc/1/environ"},
-      {"init-root", "init-opaque", "D2", opaque, "walk through PID 1's root", "open-read /proc/1/root/etc"},
+      {"init-root", "init-opaque", "D2", opaque_and_rules, "walk through PID 1's root",
+       "open-read /proc/1/root/etc"},
       {"init-descriptors", "init-opaque", "D2", opaque, "list PID 1's descriptors", "list /proc/1/fd"},
       {"init-oom-score", "init-opaque", "", opaque, "open PID 1's oom_score_adj for writing",
        "open-write /proc/1/oom_score_adj"},
-      {"trace-init", "init-opaque", "D25", opaque, "trace PID 1", "trace-init", Setting::agent,
+      {"trace-init", "init-opaque", "D25", opaque_and_rules, "trace PID 1", "trace-init", Setting::agent,
        Need::tracing},
-      {"read-init", "init-opaque", "D25", opaque, "read PID 1's memory", "read-init", Setting::agent,
-       Need::tracing},
-      {"init-memory", "init-opaque", "D25", opaque, "open PID 1's memory for reading",
+      {"read-init", "init-opaque", "D25", opaque_and_rules, "read PID 1's memory", "read-init",
+       Setting::agent, Need::tracing},
+      {"init-memory", "init-opaque", "D25", opaque_and_rules, "open PID 1's memory for reading",
        "open-read /proc/1/mem", Setting::agent, Need::tracing},
       {"take-descriptor",
        "init-opaque",
        "D25",
-       {"seccomp", "opaque-init"},
+       {"seccomp", "opaque-init", "landlock"},
        "take a descriptor of PID 1's",
        "take-descriptor-of-init",
        Setting::agent,
@@ -207,7 +218,7 @@ void add_processes(std::vector<Attack>* out) {
       {"walk-descriptor",
        "descriptors",
        "D2",
-       {"closed-fds"},
+       {"closed-fds", "landlock"},
        "open a file of the host by a leaked folder",
        "walk-descriptor 10 canary"},
       {"enter-descriptor",
@@ -234,7 +245,21 @@ void add_network(std::vector<Attack>* out) {
        "C4 D26",
        {"own-network"},
        "connect to an abstract socket of the host",
-       "connect-abstract $abstract"},
+       "connect-abstract $abstract",
+       Setting::agent,
+       Need::nothing,
+       false,
+       {"landlock"}},
+      {"abstract-socket-scope",
+       "landlock",
+       "C4 D26",
+       {"landlock"},
+       "the same where only Landlock is in the way",
+       "connect-abstract $abstract",
+       Setting::agent,
+       Need::landlock_scope,
+       false,
+       {"own-network"}},
       {"route-v4",
        "network",
        "C14 C28",

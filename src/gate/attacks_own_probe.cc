@@ -31,7 +31,8 @@ void add_own_probes(std::vector<Attack>* out) {
       {"no-terminal", {"session"}},
       {"kernel-settings", {"read-only-proc", "capabilities"}},
       {"host-paths", {"private-root"}},
-      {"init-opaque", {"opaque-init"}},
+      {"init-opaque", {"opaque-init", "landlock"}},
+      {"landlock", {"landlock"}},
   };
   for (const Probe& probe : probes) {
     const std::string control = probe.control;

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -58,6 +59,10 @@ HostFacts read_host_facts() {
   // The bounds of a box: init/restrict.cc.
   facts.core_limit = hard_limit_above(RLIMIT_CORE, 0);
   facts.file_limit = hard_limit_above(RLIMIT_NOFILE, 4096);
+  // landlock_create_ruleset(2): LANDLOCK_CREATE_RULESET_VERSION.
+  const long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, 1);
+  facts.landlock = abi >= 2;
+  facts.landlock_scope = abi >= 6;
   facts.memlock_limit = hard_limit_above(RLIMIT_MEMLOCK, 8U << 20U);
   return facts;
 }
@@ -82,6 +87,8 @@ std::string unmet(Need need, const HostFacts& facts) {
       return facts.file_limit ? "" : "the caller's own hard limit is not above a box's (ulimit -Hn)";
     case Need::memlock_limit:
       return facts.memlock_limit ? "" : "the caller's own hard limit is not above a box's (ulimit -Hl)";
+    case Need::landlock_scope:
+      return facts.landlock_scope ? "" : "this kernel's Landlock knows no signals and abstract sockets";
   }
   return "";
 }

@@ -16,6 +16,8 @@ struct HostFacts {
   bool core_limit = false;
   bool file_limit = false;
   bool memlock_limit = false;
+  bool landlock = true;  // of ABI 2 or newer
+  bool landlock_scope = true;
 };
 HostFacts read_host_facts();
 // Why the need is not met; empty when it is. Pure.

@@ -86,7 +86,8 @@ void judge_denial(const Outcome& attack, const Outcome& control, RowResult* out)
 std::vector<Row> plan_rows(const std::vector<Attack>& attacks) {
   std::vector<Row> rows;
   for (const Attack& attack : attacks) {
-    const std::set<std::string> all(attack.layers.begin(), attack.layers.end());
+    std::set<std::string> all(attack.layers.begin(), attack.layers.end());
+    all.insert(attack.aside.begin(), attack.aside.end());
     if (all.empty()) {
       rows.push_back({attack.id, attack, "-", box_of(attack, {}), std::nullopt});
       continue;
@@ -131,7 +132,8 @@ const char* verdict_name(Verdict verdict) {
 RowResult judge(const Row& row, const Outcomes& outcomes, const HostFacts& facts) {
   RowResult out{
       row.id, row.attack.what, row.attack.control, row.attack.classes, row.layer, "-", Verdict::unproven, ""};
-  const std::string missing = unmet(row.attack.need, facts);
+  std::string missing = unmet(row.attack.need, facts);
+  if (row.layer == "landlock" && !facts.landlock) missing = "this kernel has no Landlock of ABI 2 or newer";
   if (!missing.empty()) {
     out.verdict = Verdict::not_applicable;
     out.detail = missing;

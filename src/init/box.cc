@@ -13,6 +13,7 @@
 
 #include <cerrno>
 
+#include "init/landlock.h"
 #include "init/mounts.h"
 #include "init/network.h"
 #include "init/probes.h"
@@ -53,7 +54,10 @@ void join_storage() {
 // The new root is put together below /box, a name in the storage's own root (keeper.cc).
 void build_root(const plan::Plan& plan) {
   make_private();
-  check(::mount("tmpfs", "/box", "tmpfs", MS_NOSUID | MS_NODEV, "size=4m,nr_inodes=1024,mode=0755") == 0,
+  unsigned long no_exec = 0;
+  if (plan.shell == 0) no_exec = MS_NOEXEC;
+  check(::mount("tmpfs", "/box", "tmpfs", MS_NOSUID | MS_NODEV | no_exec,
+                "size=4m,nr_inodes=1024,mode=0755") == 0,
         "mount the root");
   build_tree(plan.ops, "/box");
   change_root("/box", nullptr);
@@ -94,6 +98,9 @@ void give_up_rights(const plan::Plan& plan) {
     set_up_network(plan.listeners);  // needs the capabilities of the storage's user namespace
   }
   build_root(plan);  // likewise; proc is mounted while the host's proc is still visible
+  // A second layer under the filter's, for this pid namespace (kernel 6.3, Documentation/userspace-api/
+  // mfd_noexec.rst). Where it may not be set, the filter is there all the same.
+  if (plan.shell == 0) (void)write_file("/proc/sys/vm/memfd_noexec", "2");
   if (has_layer(plan, Layer::nested_userns)) {
     // From here no right over any mount above.
     const unsigned id = has_layer(plan, Layer::identity) ? plan::kInsideId : 0;
@@ -103,11 +110,12 @@ void give_up_rights(const plan::Plan& plan) {
   if (has_layer(plan, Layer::userns_limit)) forbid_user_namespaces();
   if (has_layer(plan, Layer::masked_proc)) mask(plan.masked);  // after the last use of /proc/sys
   if (has_layer(plan, Layer::read_only_proc)) protect(plan.read_only);
+  const int landlock = make_landlock(plan);  // with the root as it will be; the children of ours enter it
   if (has_layer(plan, Layer::rlimits)) set_limits(plan);
   give_up_rights(plan);
-  run_probes(plan);  // under exactly what the program will have
+  run_probes(plan, landlock);  // under exactly what the program will have
   send_text(plan::from_init::ready, "");
-  supervise(plan);
+  supervise(plan, landlock);
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ void bind(const Op& op, const std::string& target) {
   check(::fstatat(tree, "", &info, AT_EMPTY_PATH) == 0, "stat a mount source");
   make_target(target, S_ISDIR(info.st_mode));
   unsigned long attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-  if (op.n1 == 1) attributes |= MOUNT_ATTR_RDONLY;
+  if ((op.n1 & plan::kReadOnly) != 0) attributes |= MOUNT_ATTR_RDONLY;
+  if ((op.n1 & plan::kNoExec) != 0) attributes |= MOUNT_ATTR_NOEXEC;
   // The supervisor has restricted its own (workspace/host_mount.cc).
   if (!given) set_attributes(tree, attributes, true);
   check(::move_mount(tree, "", AT_FDCWD, target.c_str(), MOVE_MOUNT_F_EMPTY_PATH) == 0, "move_mount");
@@ -84,11 +85,13 @@ void device(const Op& op, const std::string& target) {
 void tmpfs(const Op& op, const std::string& target) {
   check(make_folder(target, 0755), "mkdir for a tmpfs");
   char mode[8] = "0755";
-  if (op.n3 == 01777) std::strcpy(mode, "1777");
-  if (op.n3 == 0700) std::strcpy(mode, "0700");
+  if ((op.n3 & 07777U) == 01777) std::strcpy(mode, "1777");
+  if ((op.n3 & 07777U) == 0700) std::strcpy(mode, "0700");
+  unsigned long no_exec = 0;
+  if ((op.n3 & plan::kNoExec) != 0) no_exec = MS_NOEXEC;
   std::string options =
       "size=" + number(op.n1) + ",nr_inodes=" + number(op.n2) + ",mode=" + std::string(mode);
-  check(::mount("tmpfs", target.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options.c_str()) == 0,
+  check(::mount("tmpfs", target.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | no_exec, options.c_str()) == 0,
         "mount a tmpfs");
 }
 
@@ -101,7 +104,7 @@ void overlay(const Op& op, const std::string& target) {
   check(make_folder(stage, 0700), "mkdir for an overlay");
   check(make_folder(stage + "/lower", 0700) && make_folder(stage + "/none", 0700), "mkdir for an overlay");
   Op source = op;
-  source.n1 = 1;
+  source.n1 = plan::kReadOnly;
   bind(source, stage + "/lower");
   check(::mount("tmpfs", (stage + "/none").c_str(), "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV,
                 "size=4k,nr_inodes=1,mode=0555") == 0,

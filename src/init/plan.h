@@ -31,8 +31,8 @@ enum class OpCode : std::uint8_t {
   dir = 1,      // b: folder to make; n1: mode
   file = 2,     // a: content, b: file to make
   symlink = 3,  // a: text of the link, b: link to make
-  tmpfs = 4,    // b: where; n1: bytes, n2: inodes, n3: mode
-  bind = 5,     // a: source, b: target (folder or file, made if missing); n1: 1 = read-only
+  tmpfs = 4,    // b: where; n1: bytes, n2: inodes, n3: mode, and kNoExec
+  bind = 5,     // a: source, b: target (folder or file, made if missing); n1: kReadOnly, kNoExec
   overlay = 6,  // a: source folder, b: target; read-only, by a relative name, so that no host path shows
   proc = 7,     // b: where
   devpts = 8,   // b: where
@@ -46,6 +46,9 @@ enum class OpCode : std::uint8_t {
 // Keeper: a source of bind, overlay and work_tree may be a mount of the supervisor's that is in no tree yet
 // (open_tree(2), fsmount(2)), for what our user cannot walk to: n2 is then its descriptor, and `a` is not
 // looked at. 0: none.
+
+inline constexpr std::uint64_t kReadOnly = 1;
+inline constexpr std::uint64_t kNoExec = 1U << 16U;  // beside a mode
 
 struct Op {
   OpCode code = OpCode::dir;
@@ -98,6 +101,22 @@ inline constexpr const char* kLayerNames[] = {
     "no-output",     "scratch-bound",  "private-root", "hidden-paths",   "own-cgroup",
     "identity",      "nosuid",         "watch"};
 
+// What a program may do with a file or below a folder, in the kernel's own bits (linux/landlock.h,
+// LANDLOCK_ACCESS_FS_*). What no rule allows is refused; init leaves out what its kernel does not know.
+inline constexpr std::uint64_t kLandlockExecute = 1U << 0U;
+inline constexpr std::uint64_t kLandlockWriteFile = 1U << 1U;
+inline constexpr std::uint64_t kLandlockReadFile = 1U << 2U;
+inline constexpr std::uint64_t kLandlockReadDir = 1U << 3U;
+inline constexpr std::uint64_t kLandlockMakeChar = 1U << 6U;
+inline constexpr std::uint64_t kLandlockMakeBlock = 1U << 11U;
+inline constexpr std::uint64_t kLandlockAbi2 = (1U << 14U) - 1;
+inline constexpr std::uint64_t kLandlockTruncate = 1U << 14U;     // since ABI 3
+inline constexpr std::uint64_t kLandlockIoctlDevice = 1U << 15U;  // since ABI 5
+struct PathRule {
+  std::string path;  // in the box's root
+  std::uint64_t access = 0;
+};
+
 // What the inside probes compare with.
 struct Expected {
   std::uint8_t work = 0;  // contract::Access: 0 none, 1 read-only, 2 read-write
@@ -130,6 +149,8 @@ struct Plan {
   std::uint64_t pids = 0;           // processes and threads
   std::uint64_t process_limit = 0;  // RLIMIT_NPROC, init included; 0: none
   std::uint64_t without = 0;        // bits of Layer
+  std::vector<PathRule> landlock;
+  std::uint8_t shell = 1;  // 0: nothing but the agent's own programs can be executed
   Expected expected;
 };
 
@@ -214,6 +235,12 @@ void op_fields(Codec& codec, OpT& op) {
   codec.number(op.n3);
 }
 
+template <typename Codec, typename RuleT>
+void rule_fields(Codec& codec, RuleT& rule) {
+  codec.text(rule.path);
+  codec.number(rule.access);
+}
+
 template <typename Codec, typename PlanT>
 void plan_fields(Codec& codec, PlanT& plan) {
   auto text = [](auto& c, auto& item) { c.text(item); };
@@ -237,6 +264,8 @@ void plan_fields(Codec& codec, PlanT& plan) {
   codec.number(plan.pids);
   codec.number(plan.process_limit);
   codec.number(plan.without);
+  codec.list(plan.landlock, [](auto& c, auto& rule) { rule_fields(c, rule); });
+  codec.number(plan.shell);
   codec.number(plan.expected.work);
   codec.number(plan.expected.metadata);
   codec.number(plan.expected.output);

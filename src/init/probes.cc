@@ -6,7 +6,9 @@
 #include <linux/sched.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -22,7 +24,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <vector>
 
+#include "init/landlock.h"
 #include "init/protocol.h"
 #include "init/restrict.h"
 #include "init/sys.h"
@@ -324,6 +328,61 @@ Finding init_opaque(const plan::Plan&) {
   return {true, "/proc/1: " + error_text(errno)};
 }
 
+// What the rules refuse and the mounts allow: both files are there for everybody to write to. PID 1 has our
+// uid, so without the scope it would take a signal.
+Finding landlock(const plan::Plan& plan) {
+  const unsigned abi = landlock_abi();
+  if (abi == 0) return {false, "this kernel has no Landlock"};
+  if (abi < 2) return {false, "ABI 1 refuses every rename between folders"};
+  if (!has_layer(plan, plan::Layer::landlock)) return {false, "left out"};
+  const int read = ::open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+  if (read < 0) return {false, "/dev/urandom cannot be read: " + error_text(errno)};
+  ::close(read);
+  const int write = ::open("/dev/urandom", O_WRONLY | O_CLOEXEC);
+  if (write >= 0) return {false, "/dev/urandom can be opened for writing"};
+  if (errno != EACCES) return {false, "/dev/urandom: " + error_text(errno)};
+  const std::string version = "ABI " + number(abi);
+  if (abi < 6) return {true, version + ": files; no scope for signals and abstract sockets"};
+  if (::kill(1, 0) == 0 || errno != EPERM) return {false, "PID 1 can be signalled"};
+  return {true, version + ": files, signals and abstract sockets"};
+}
+
+// Neither as a program nor, by the loader, as its code; the interpreter that the file names does not exist,
+// so that nothing is executed where it is possible.
+std::string executable_in(const std::string& folder) {
+  const std::string path = folder + unused_name();
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+  if (fd < 0) return folder + ": " + error_text(errno);
+  const std::string text = "#!/.cofferdam-no-interpreter\n";
+  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  void* const code = ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+  const bool mapped = code != MAP_FAILED || errno != EPERM;
+  ::close(fd);
+  char* const argv[] = {const_cast<char*>(path.c_str()), nullptr};  // NOLINT
+  ::execv(path.c_str(), argv);
+  const bool executed = errno != EACCES;
+  ::unlink(path.c_str());
+  if (!written) return folder + " cannot be written";
+  if (mapped) return "a file in " + folder + " can be mapped as code";
+  return executed ? "a file in " + folder + " can be executed" : "";
+}
+
+// Only asked for with shell "none".
+Finding execution(const plan::Plan& plan) {
+  for (const char* path : {"/bin/sh", "/bin/bash", "/usr/bin/sh", "/usr/bin/bash"}) {
+    if (::access(path, F_OK) == 0) return {false, std::string(path) + " is there"};
+  }
+  std::vector<std::string> folders = {"/tmp", "/home/agent", "/dev/shm"};
+  if (plan.expected.work == 2) folders.emplace_back("/workspace");
+  for (const std::string& folder : folders) {
+    if (std::string found = executable_in(folder); !found.empty()) return {false, found};
+  }
+  const int memory = ::memfd_create("probe", 0);
+  if (memory >= 0) return {false, "memory files can hold programs"};
+  if (errno != EACCES) return {false, "memfd_create: " + error_text(errno)};
+  return {true, "no shell; no program and no code in writable places or in memory files"};
+}
+
 struct Probe {
   const char* name;
   Finding (*run)(const plan::Plan&);
@@ -350,13 +409,17 @@ constexpr Probe kProbes[] = {
     {"kernel-settings", kernel_settings},
     {"host-paths", host_paths},
     {"init-opaque", init_opaque},
+    {"landlock", landlock},
+    {"execution", execution},
     {"descriptors", descriptors},
 };
 
-[[noreturn]] void probe_child(const plan::Plan& plan, int report) {
+[[noreturn]] void probe_child(const plan::Plan& plan, int landlock, int report) {
   ::prctl(PR_SET_DUMPABLE, 1);  // as an executed program would be
   start_session(plan);
+  if (!enter_landlock(landlock)) ::_exit(1);  // no answer at all
   for (const Probe& probe : kProbes) {
+    if (probe.run == execution && plan.shell != 0) continue;
     Finding finding = probe.run(plan);
     std::string line = fields(probe.name, finding.enforced ? "1" : "0", finding.detail.substr(0, 256));
     line.push_back('\n');
@@ -368,12 +431,12 @@ constexpr Probe kProbes[] = {
 
 }  // namespace
 
-void run_probes(const plan::Plan& plan) {
+void run_probes(const plan::Plan& plan, int landlock) {
   int report[2];
   check(::pipe2(report, O_CLOEXEC) == 0, "pipe for the probes");
   pid_t pid = ::fork();
   check(pid >= 0, "fork for the probes");
-  if (pid == 0) probe_child(plan, report[1]);
+  if (pid == 0) probe_child(plan, landlock, report[1]);
   ::close(report[1]);
   std::string text;
   char buffer[4096];

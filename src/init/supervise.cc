@@ -16,6 +16,7 @@
 #include <ctime>
 #include <vector>
 
+#include "init/landlock.h"
 #include "init/protocol.h"
 #include "init/restrict.h"
 #include "init/sampler.h"
@@ -29,6 +30,7 @@ struct State {
   int signals = -1;   // signalfd(2) for SIGCHLD
   int deadline = -1;  // timerfd(2)
   int grace = -1;     // timerfd(2), armed when TERM has been sent
+  int landlock = -1;  // the rules that the program enters; -1: none
   pid_t program = -1;
   Sampler sampler;
 };
@@ -95,6 +97,21 @@ void terminate(State* state) {
   state->grace = timer(state->plan->grace_ms);
 }
 
+[[noreturn]] void not_started(int report, int error) {
+  ssize_t ignored = ::write(report, &error, sizeof error);
+  (void)ignored;
+  ::_exit(127);
+}
+
+// A working directory that the root does not hold would be a way out of it (CVE-2024-21626): getcwd(2) says
+// "(unreachable)" in front of its path.
+bool inside_root() {
+  char path[4096];
+  if (::syscall(SYS_getcwd, path, sizeof path) < 0) return false;
+  errno = ENOTDIR;
+  return path[0] == '/';
+}
+
 // proc_pid_oom_score_adj(5): when memory runs out, init must not be what the kernel chooses.
 void prefer_for_oom() {
   const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -106,9 +123,10 @@ void prefer_for_oom() {
 
 // In the program's process. Descriptors: first all targets from their parking places, then everything else
 // shut.
-[[noreturn]] void execute(const plan::Plan& plan, int report) {
+[[noreturn]] void execute(const plan::Plan& plan, int landlock, int report) {
   start_session(plan);
   prefer_for_oom();
+  if (!enter_landlock(landlock)) not_started(report, errno);
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
   for (int number = 1; number < 65; ++number) ::sigaction(number, &plain, nullptr);
@@ -132,15 +150,11 @@ void prefer_for_oom() {
     for (std::uint64_t target : plan.program_fds) wanted = wanted || static_cast<int>(target) == fd;
     if (!wanted) ::close(fd);
   }
-  if (::chdir(plan.cwd.c_str()) == 0) {
-    std::vector<char*> argv = pointers(plan.argv);
-    std::vector<char*> env = pointers(plan.env);
-    ::execvpe(argv[0], argv.data(), env.data());
-  }
-  int error = errno;
-  ssize_t ignored = ::write(report, &error, sizeof error);
-  (void)ignored;
-  ::_exit(127);
+  if (::chdir(plan.cwd.c_str()) != 0 || !inside_root()) not_started(report, errno);
+  std::vector<char*> argv = pointers(plan.argv);
+  std::vector<char*> env = pointers(plan.env);
+  ::execvpe(argv[0], argv.data(), env.data());
+  not_started(report, errno);
 }
 
 void start_program(State* state) {
@@ -156,7 +170,7 @@ void start_program(State* state) {
   }
   state->program = ::fork();
   check(state->program >= 0, "fork");
-  if (state->program == 0) execute(*state->plan, writer);
+  if (state->program == 0) execute(*state->plan, state->landlock, writer);
   ::close(writer);
   int error = 0;
   ssize_t n = -1;
@@ -219,9 +233,10 @@ void reap(State* state) {
 
 }  // namespace
 
-void supervise(const plan::Plan& plan) {
+void supervise(const plan::Plan& plan, int landlock) {
   State state;
   state.plan = &plan;
+  state.landlock = landlock;
   sigset_t child;
   ::sigemptyset(&child);
   ::sigaddset(&child, SIGCHLD);

@@ -7,13 +7,15 @@
 namespace cofferdam::sandbox {
 
 std::vector<contract::ControlFact> judge(const std::vector<ProbeAnswer>& answers,
-                                         const Requirements& requirements) {
+                                         const Requirements& requirements, contract::Shell shell) {
   std::vector<contract::ControlFact> facts;
   for (const contract::Control& control : contract::control_table()) {
+    // What a box does not promise is not in its result, where it could only be misread.
+    if (control.shell == contract::ShellNeed::only && shell != contract::Shell::none) continue;
     contract::ControlFact fact;
     fact.name = control.name;
-    fact.required =
-        contract::need_of(control, requirements.mode, requirements.choices) == contract::Need::required;
+    fact.required = contract::need_of(control, requirements.mode, requirements.choices, shell) ==
+                    contract::Need::required;
     fact.proof = "no probe has answered";
     int count = 0;
     for (const ProbeAnswer& answer : answers) {

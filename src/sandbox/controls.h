@@ -25,7 +25,8 @@ struct ProbeAnswer {
 
 // Every control of the table in its order; one that no probe has answered, or that two have, is not enforced.
 std::vector<contract::ControlFact> judge(const std::vector<ProbeAnswer>& answers,
-                                         const Requirements& requirements);
+                                         const Requirements& requirements,
+                                         contract::Shell shell = contract::Shell::sandboxed);
 // The first required control that is not enforced; null when all are.
 const contract::ControlFact* first_missing(const std::vector<contract::ControlFact>& facts);
 

@@ -74,6 +74,25 @@ TEST_P(Claude, PlanIsCheckedAndNothingChanges) {
   EXPECT_FALSE(outcome.result->change.ref.has_value());
 }
 
+bool proven(const contract::ResultRecord& result, const std::string& name) {
+  for (const contract::ControlFact& fact : result.controls) {
+    if (fact.name == name) return fact.required && fact.enforced;
+  }
+  return false;
+}
+
+TEST_P(Claude, PlansWithoutAShell) {
+  if (!ready_) return;
+  use_standin(script_file("plan.json"));
+  RunOutcome outcome = run({"plan", "--shell", "none", "How would you greet the world?"});
+  ASSERT_EQ(outcome.status.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.result->shell, contract::Shell::none);
+  EXPECT_TRUE(proven(*outcome.result, "execution"));
+  EXPECT_TRUE(proven(*outcome.result, "landlock"));
+  auto plan = contract::decode_plan_answer(outcome.result->answer.value_or(""));
+  ASSERT_TRUE(plan) << plan.error().line();
+}
+
 TEST_P(Claude, PlanThatIsNoPlanFails) {
   if (!ready_) return;
   use_standin(R"({"turns":[{"blocks":[{"text":"I would rather chat."}]},{"blocks":[{"text":"No."}]}]})");

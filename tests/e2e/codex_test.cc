@@ -101,6 +101,16 @@ TEST_P(Codex, PlanIsCheckedAndNothingChanges) {
   EXPECT_EQ(responses().front()["body"]["text"]["format"]["type"], "json_schema");
 }
 
+TEST_P(Codex, PlansWithoutAShell) {
+  if (!ready_) return;
+  use_standin(script_file("codex-plan.json"));
+  RunOutcome outcome = run({"plan", "--shell", "none", "How would you greet the world?"});
+  ASSERT_EQ(outcome.status.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.result->shell, contract::Shell::none);
+  auto plan = contract::decode_plan_answer(outcome.result->answer.value_or(""));
+  ASSERT_TRUE(plan) << plan.error().line();
+}
+
 TEST_P(Codex, PlanThatIsNoPlanFails) {
   if (!ready_) return;
   use_standin(R"({"turns":[{"blocks":[{"text":"I would rather chat."}]}]})");

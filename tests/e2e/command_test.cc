@@ -40,6 +40,24 @@ TEST_P(Command, ChangeComesBackAsBranch) {
   EXPECT_EQ(outcome.result->change.file_count, 4U);
 }
 
+// A program of the host's, alone with its libraries; what it could start with a shell around it, it cannot.
+TEST_P(Command, WithoutAShellNothingElseRuns) {
+  const auto run = [this](const std::string& shell, const std::vector<std::string>& argv) {
+    std::vector<std::string> args = {"run",     "--json", "--repo", world().repo(), "--agent", "command",
+                                     "--shell", shell,    "--"};
+    args.insert(args.end(), argv.begin(), argv.end());
+    return world().cofferdam(args);
+  };
+  const RunOutcome touched = run("none", {"/usr/bin/touch", "/workspace/made"});
+  EXPECT_EQ(touched.status.code, 0) << touched.err;
+  ASSERT_TRUE(touched.result.has_value());
+  EXPECT_EQ(touched.result->shell, contract::Shell::none);
+  EXPECT_EQ(touched.result->change.file_count, 1U);
+  const RunOutcome denied = run("none", {"/usr/bin/env", "/bin/true"});
+  EXPECT_EQ(denied.status.code, 1) << denied.err;
+  EXPECT_EQ(run("sandboxed", {"/usr/bin/env", "/bin/true"}).status.code, 0) << "the control";
+}
+
 TEST_P(Command, RepositoryIsOtherwiseUntouched) {
   world().write(world().repo() + "/.git/hooks/post-checkout",
                 "#!/bin/sh\ntouch " + world().home() + "/hook-ran\n", 0755);

@@ -38,10 +38,14 @@ std::string one_line(std::string text) {
 
 std::string render(const Op& op) {
   std::string line = fmt::format("  {:<8}{}", op_name(op.code), op.b);
-  if (op.code == OpCode::bind) line += fmt::format(" <- {} {}", op.a, op.n1 == 1 ? "ro" : "RW");
+  if (op.code == OpCode::bind)
+    line += fmt::format(" <- {} {}", op.a, (op.n1 & plan::kReadOnly) != 0 ? "ro" : "RW");
+  if (op.code == OpCode::bind && (op.n1 & plan::kNoExec) != 0) line += " noexec";
   if (op.code == OpCode::overlay) line += fmt::format(" <- {} ro", op.a);
   if (op.code == OpCode::dir) line += fmt::format(" {:04o}", op.n1);
-  if (op.code == OpCode::tmpfs) line += fmt::format(" {} bytes, {} inodes, {:04o}", op.n1, op.n2, op.n3);
+  if (op.code == OpCode::tmpfs)
+    line += fmt::format(" {} bytes, {} inodes, {:04o}{}", op.n1, op.n2, op.n3 & 07777U,
+                        (op.n3 & plan::kNoExec) != 0 ? " noexec" : "");
   if (op.code == OpCode::device) line += fmt::format(" <- {} {}:{}", op.a, op.n1 >> 8U, op.n1 & 0xFFU);
   if (op.code == OpCode::symlink) line += " -> " + op.a;
   if (op.code == OpCode::file) line += " = " + one_line(op.a);
@@ -71,6 +75,9 @@ std::string render(const Plan& plan) {
   for (const Op& op : plan.ops) out += render(op);
   out += "argv\n" + list(plan.argv) + "env\n" + list(plan.env) + "cwd " + plan.cwd + "\n";
   out += "masked\n" + list(plan.masked) + "read-only\n" + list(plan.read_only);
+  out += fmt::format("shell {}\nlandlock\n", plan.shell);
+  for (const plan::PathRule& rule : plan.landlock)
+    out += fmt::format("  {:#06x} {}\n", rule.access, rule.path);
   out += "listeners" + numbers(plan.listeners) + "\ndescriptors" + numbers(plan.program_fds) + "\n";
   out += fmt::format("deadline {} ms, grace {} ms, file size {}, open files {}\n", plan.deadline_ms,
                      plan.grace_ms, plan.file_size_limit, plan.open_files);
@@ -116,6 +123,15 @@ TEST(PlanText, AgentInImplementation) {
 
 TEST(PlanText, AgentInAReadOnlyPhase) {
   expect_plan("agent_read_only", agent(Access::read_only, {8080}, "/srv/agents/claude"));
+}
+
+TEST(PlanText, AgentWithoutAShell) {
+  Profile profile = agent(Access::read_write, {8080}, "/srv/agents/claude");
+  profile.shell = contract::Shell::none;
+  sandbox::HostLayout layout = fixed_layout();
+  layout.programs = {{"/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", "/lib64/ld-linux-x86-64.so.2", true},
+                     {"/usr/lib/x86_64-linux-gnu/libc.so.6", "/lib/x86_64-linux-gnu/libc.so.6", false}};
+  expect_golden("plan_agent_no_shell", render(sandbox::plan_box(profile, layout, std::string(8, '\0'))));
 }
 
 TEST(PlanText, Command) {

@@ -53,6 +53,26 @@ Status scenario_exec(const LabOptions& lab, const Args& args) {
   return storage.release();
 }
 
+// The same in a box whose shell is "none".
+Status scenario_without_shell(const LabOptions& lab, const Args& args) {
+  TRY(workspace::Storage storage, make_storage(lab));
+  contract::Profile profile = agent_profile(lab, args);
+  profile.shell = contract::Shell::none;
+  TRY(sandbox::BoxOutput output, sandbox::run_box(lab.host, storage.ref(), profile, kMaxOutput, {}));
+  print(describe(output));
+  return storage.release();
+}
+
+Status scenario_refuse_without_shell(const LabOptions& lab, const Args& args) {
+  TRY(workspace::Storage storage, make_storage(lab));
+  contract::Profile profile = agent_profile(lab, args);
+  profile.shell = contract::Shell::none;
+  auto box = sandbox::Box::start(lab.host, storage.ref(), profile);
+  Status went = box ? box->go() : Status(box.error());
+  print(went ? "went\n" : fmt::format("{}: {}\n", code_name(went.error().code), went.error().what));
+  return {};
+}
+
 Status scenario_below(const LabOptions& lab, const Args& args) {
   TRY(workspace::Storage storage, make_storage(lab));
   TRY(sandbox::BoxOutput output, run_without_filter(lab, storage.ref(), in_box(args)));
@@ -60,10 +80,11 @@ Status scenario_below(const LabOptions& lab, const Args& args) {
   return storage.release();
 }
 
-Status scenario_controls(const LabOptions& lab, const Args&) {
+Status scenario_controls(const LabOptions& lab, const Args& args) {
   TRY(workspace::Storage storage, make_storage(lab));
-  TRY(sandbox::Box box,
-      sandbox::Box::start(lab.host, storage.ref(), agent_profile(lab, in_box({"nothing"}))));
+  contract::Profile profile = agent_profile(lab, in_box({"nothing"}));
+  if (!args.empty()) profile.shell = contract::Shell::none;
+  TRY(sandbox::Box box, sandbox::Box::start(lab.host, storage.ref(), profile));
   for (const contract::ControlFact& fact : box.controls()) {
     print(fmt::format("{} {} {}\n", fact.enforced ? "enforced" : "OPEN", fact.name, fact.proof));
   }
@@ -282,19 +303,22 @@ Status scenario_take_back(const LabOptions&, const Args& args) {
 
 using Scenario = Status (*)(const LabOptions&, const Args&);
 const std::map<std::string, Scenario>& scenarios() {
-  static const std::map<std::string, Scenario> table = {{"run", scenario_run},
-                                                        {"exec", scenario_exec},
-                                                        {"below", scenario_below},
-                                                        {"controls", scenario_controls},
-                                                        {"refuse", scenario_refuse},
-                                                        {"hold", scenario_hold},
-                                                        {"sequence", scenario_sequence},
-                                                        {"kill", scenario_kill},
-                                                        {"after", scenario_after},
-                                                        {"pair", scenario_pair},
-                                                        {"hopper", scenario_hopper},
-                                                        {"hand-over", scenario_hand_over},
-                                                        {"take-back", scenario_take_back}};
+  static const std::map<std::string, Scenario> table = {
+      {"run", scenario_run},
+      {"exec", scenario_exec},
+      {"below", scenario_below},
+      {"without-shell", scenario_without_shell},
+      {"refuse-without-shell", scenario_refuse_without_shell},
+      {"controls", scenario_controls},
+      {"refuse", scenario_refuse},
+      {"hold", scenario_hold},
+      {"sequence", scenario_sequence},
+      {"kill", scenario_kill},
+      {"after", scenario_after},
+      {"pair", scenario_pair},
+      {"hopper", scenario_hopper},
+      {"hand-over", scenario_hand_over},
+      {"take-back", scenario_take_back}};
   return table;
 }
 

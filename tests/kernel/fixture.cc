@@ -33,6 +33,7 @@ void Kernel::SetUp() {
   ASSERT_TRUE(copy_program(build + "/cofferdam-init", root() + "/cofferdam-init", 0755));
   ASSERT_TRUE(copy_program(build + "/tests/box-driver", root() + "/box-driver", 0755));
   ASSERT_TRUE(copy_program(build + "/tests/box-probe", agent_dir() + "/box-probe", 0755));
+  ASSERT_TRUE(copy_program(build + "/tests/dynamic-probe", agent_dir() + "/dynamic-probe", 0755));
   ASSERT_TRUE(copy_program(build + "/tests/box-probe", agent_dir() + "/set-id-probe", 06755));
   if (const std::string found = outside({"--own", "nothing"}); found != "works\n") {
     skip_or_fail("userns", found);
@@ -60,6 +61,41 @@ std::string Kernel::driver(const std::string& scenario, const Args& args) const 
   }
   EXPECT_TRUE(captured->status.success()) << scenario << " " << join(args, " ") << ": " << captured->err;
   return captured->out;
+}
+
+namespace {
+
+// As root for the way itself: it is what becomes the test's user.
+std::string through(const Args& way, SpawnOptions options) {
+  Args argv = way;
+  if (options.run_as.has_value()) {
+    const std::string id = std::to_string(options.run_as->uid);
+    argv.insert(argv.end(), {"--reuid", id, "--regid", id});
+  }
+  argv.push_back(options.program);
+  argv.insert(argv.end(), options.argv.begin() + 1, options.argv.end());
+  options.program = way.front();
+  options.argv = std::move(argv);
+  options.run_as.reset();
+  auto captured = run_capture(options, "", {});
+  return captured ? captured->out + captured->err : captured.error().line();
+}
+
+}  // namespace
+
+std::string Kernel::driver_through(const Args& way, const std::string& scenario, const Args& args) const {
+  return through(way, driver_options(scenario, args));
+}
+
+std::string Kernel::probe_through(const Args& way, const Args& probe) const {
+  SpawnOptions options;
+  options.program = agent_dir() + "/box-probe";
+  options.argv = {"box-probe"};
+  options.argv.insert(options.argv.end(), probe.begin(), probe.end());
+  options.env = {"PATH=/usr/bin:/bin"};
+  // Root needs no group: only who is not root can show what one is worth.
+  options.run_as = ids_.value_or(UserIds{kRootlessId, kRootlessId});
+  return through(way, options);
 }
 
 std::string Kernel::run_probe(const Args& probe, const std::optional<UserIds>& as) const {

@@ -28,6 +28,9 @@ class Kernel : public ::testing::TestWithParam<User> {
   // box-probe without a box, as the user of this test or as root.
   std::string outside(const Args& probe) const { return run_probe(probe, ids_); }
   std::string outside_as_root(const Args& probe) const { return run_probe(probe, std::nullopt); }
+  // The same two, started by way of a program such as setpriv(1), which changes what they are.
+  std::string driver_through(const Args& way, const std::string& scenario, const Args& args) const;
+  std::string probe_through(const Args& way, const Args& probe) const;
   SpawnOptions driver_options(const std::string& scenario, const Args& args) const;
 
   const std::string& root() const { return folder_->path(); }

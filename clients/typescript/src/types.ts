@@ -278,6 +278,11 @@ export type Invocation = {
   /** The pinned root file system. None: the host's /usr. */
   image?: string | null;
   /**
+   * Whether programs other than the agent's own can be executed in the box.
+   * @default "sandboxed"
+   */
+  shell?: "sandboxed" | "none" | null;
+  /**
    * What to do when the host's configured capacity is taken.
    * @default "queue"
    */
@@ -476,8 +481,11 @@ export type Result = {
   setup_layer: null;
   /** Tools that the vendor runs itself and that the user's configuration had opted in to. */
   vendor_tools: string[];
-  /** The agent's own shell runs inside the box. */
-  shell: "sandboxed";
+  /**
+   * sandboxed: the host's programs could run inside the box. none: nothing but the agent's own programs could
+   * be executed.
+   */
+  shell: "sandboxed" | "none";
   agent: {
     name: string;
     /** As pinned; null for "command". */

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "init/client.h"
 #include "sandbox/native/box_bounds.h"
+#include "sandbox/native/elf_needs.h"
 #include "sandbox/native/plan_box.h"
 #include "sandbox/native/probe_root.h"
 #include "sandbox/native/seccomp_filter.h"
@@ -155,9 +156,13 @@ Result<BoxReport> decode_full(const InitMessage& message) {
 Result<Box> Box::start(const BoxHost& host, const contract::StorageRef& storage,
                        const contract::Profile& profile) {
   if (profile.deadline.count() <= 0) return make_error(Code::internal, "a box without a deadline");
-  TRY(const HostLayout layout,
+  TRY(HostLayout layout,
       profile.image.has_value() ? read_image_layout(profile.image->tree) : read_host_layout());
-  TRY(std::string seccomp, compile_seccomp_filter());
+  const bool shell = profile.shell == contract::Shell::sandboxed;
+  if (!shell) {
+    TRY(layout.programs, program_files(profile));
+  }
+  const std::string seccomp = compile_seccomp_filter(shell ? RuleScope::always : RuleScope::without_shell);
   plan::Plan plan = plan_box(profile, layout, seccomp);
   init_client::InitOptions options;
   options.program = host.init;
@@ -189,7 +194,7 @@ Status Box::set_up(const contract::Profile& profile, const BoxHost& host, std::u
     return make_error(Code::protocol, "a listener is missing");
   Requirements asked = host.requirements;
   if (profile.host_programs) asked.choices["pinned-root"] = contract::Need::best_effort;
-  controls_ = judge(answers, asked);
+  controls_ = judge(answers, asked, profile.shell);
   return {};
 }
 

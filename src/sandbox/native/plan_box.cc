@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "base/text.h"
 #include "sandbox/native/cgroup.h"
+#include "sandbox/native/landlock_rules.h"
 
 namespace cofferdam::sandbox {
 namespace {
@@ -25,8 +27,13 @@ Op file(const char* path, std::string content) {
 Op symlink(std::string text, const std::string& path) {
   return {OpCode::symlink, std::move(text), path, 0, 0, 0};
 }
-Op bind(const std::string& source, const std::string& target, Access access) {
-  return {OpCode::bind, source, target, access == Access::read_write ? 0U : 1U, 0, 0};
+Op bind(const std::string& source, const std::string& target, Access access, std::uint64_t more = 0) {
+  return {OpCode::bind, source, target, (access == Access::read_write ? 0 : plan::kReadOnly) | more, 0, 0};
+}
+
+// What the agent can write, or wrote, is no program where only the agent's own are.
+std::uint64_t no_exec(const Profile& profile) {
+  return profile.shell == contract::Shell::none ? plan::kNoExec : 0;
 }
 
 // The host's or the image's programs and libraries, read-only, under the names by which they call each other.
@@ -41,7 +48,21 @@ void add_system(const HostLayout& layout, std::vector<Op>* ops) {
   }
 }
 
-void add_etc(const HostLayout& layout, std::vector<Op>* ops) {
+// Only what the agent's programs need to start, at the paths where they look for it.
+void add_programs(const HostLayout& layout, std::vector<Op>* ops) {
+  ops->push_back(dir("/usr"));
+  std::set<std::string> made;
+  for (const ProgramFile& file : layout.programs) {
+    for (std::size_t at = file.target.find('/', 1); at != std::string::npos;
+         at = file.target.find('/', at + 1)) {
+      const std::string folder = file.target.substr(0, at);
+      if (made.insert(folder).second) ops->push_back(dir(folder.c_str()));
+    }
+    ops->push_back(bind(layout.source + file.source, file.target, Access::read_only));
+  }
+}
+
+void add_etc(const Profile& profile, const HostLayout& layout, std::vector<Op>* ops) {
   ops->push_back(dir("/etc"));
   ops->push_back(file("/etc/passwd",
                       "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
@@ -53,6 +74,7 @@ void add_etc(const HostLayout& layout, std::vector<Op>* ops) {
   // No resolver: names other than those in /etc/hosts do not exist in a box.
   ops->push_back(file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"));
   if (!layout.time_zone.empty()) ops->push_back(file("/etc/localtime", layout.time_zone));
+  if (profile.shell == contract::Shell::none) return;
   for (const std::string& name : layout.etc_entries) {
     ops->push_back(bind(layout.source + "/etc/" + name, "/etc/" + name, Access::read_only));
   }
@@ -85,13 +107,16 @@ void add_devices(const Profile& profile, std::vector<Op>* ops) {
   ops->push_back(symlink("/proc/self/fd/2", "/dev/stderr"));
   ops->push_back({OpCode::devpts, "", "/dev/pts", 0, 0, 0});
   ops->push_back(symlink("pts/ptmx", "/dev/ptmx"));
-  ops->push_back({OpCode::tmpfs, "", "/dev/shm", profile.scratch_bytes, profile.scratch_inodes, 01777});
+  ops->push_back({OpCode::tmpfs, "", "/dev/shm", profile.scratch_bytes, profile.scratch_inodes,
+                  01777 | no_exec(profile)});
 }
 
 void add_scratch(const Profile& profile, std::vector<Op>* ops) {
   ops->push_back(dir("/home"));
-  ops->push_back({OpCode::tmpfs, "", "/home/agent", profile.scratch_bytes, profile.scratch_inodes, 0700});
-  ops->push_back({OpCode::tmpfs, "", "/tmp", profile.scratch_bytes, profile.scratch_inodes, 01777});
+  ops->push_back({OpCode::tmpfs, "", "/home/agent", profile.scratch_bytes, profile.scratch_inodes,
+                  0700 | no_exec(profile)});
+  ops->push_back(
+      {OpCode::tmpfs, "", "/tmp", profile.scratch_bytes, profile.scratch_inodes, 01777 | no_exec(profile)});
   ops->push_back(dir("/run"));
   ops->push_back(dir("/var"));
   ops->push_back(symlink("/tmp", "/var/tmp"));
@@ -146,15 +171,16 @@ Op proc(const plan::Plan& plan) {
 
 void add_storage(const Profile& profile, const plan::Plan& plan, std::vector<Op>* ops) {
   if (profile.work != Access::none) {
-    ops->push_back(bind("/work/tree", "/workspace", profile.work));
+    ops->push_back(bind("/work/tree", "/workspace", profile.work, no_exec(profile)));
   } else if (profile.metadata != Access::none) {
     ops->push_back(dir("/workspace"));  // empty, and read-only with the root
   }
   if (profile.metadata != Access::none)
-    ops->push_back(bind("/meta/git", "/workspace/.git", profile.metadata));
-  if (profile.output != Access::none) ops->push_back(bind("/out", "/out", profile.output));
+    ops->push_back(bind("/meta/git", "/workspace/.git", profile.metadata, no_exec(profile)));
+  if (profile.output != Access::none) ops->push_back(bind("/out", "/out", profile.output, no_exec(profile)));
   // Never writable, whatever the profile says: what the kernel has under an overlay must not be touched.
-  if (profile.upper != Access::none) ops->push_back(bind("/work/upper", "/upper", Access::read_only));
+  if (profile.upper != Access::none)
+    ops->push_back(bind("/work/upper", "/upper", Access::read_only, no_exec(profile)));
   if (!profile.agent_dir.empty()) {
     ops->push_back(dir("/opt"));
     ops->push_back(agent_files(profile, plan));
@@ -177,9 +203,14 @@ plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std:
   plan.role = plan::Role::box;
   plan.without = layer_bits(profile.without);
   const Profile given = widened(profile, plan);
-  add_system(layout, &plan.ops);
-  add_etc(layout, &plan.ops);
-  add_more(layout, &plan.ops);
+  if (profile.shell == contract::Shell::none) {
+    add_programs(layout, &plan.ops);
+    add_etc(profile, layout, &plan.ops);
+  } else {
+    add_system(layout, &plan.ops);
+    add_etc(profile, layout, &plan.ops);
+    add_more(layout, &plan.ops);
+  }
   add_devices(given, &plan.ops);
   add_scratch(given, &plan.ops);
   add_home_files(profile, &plan.ops);
@@ -204,6 +235,8 @@ plan::Plan plan_box(const Profile& profile, const HostLayout& layout, const std:
   plan.memory_bytes = profile.memory_bytes;
   plan.pids = profile.pids;
   plan.process_limit = (profile.pids != 0 ? profile.pids : kOwnBoxPids) + 1;
+  plan.landlock = landlock_rules(given, layout, plan);
+  plan.shell = profile.shell == contract::Shell::none ? 0 : 1;
   const bool empty_work = profile.work == Access::none && profile.metadata != Access::none;
   plan.expected.work = static_cast<std::uint8_t>(empty_work ? Access::read_only : profile.work);
   plan.expected.metadata = static_cast<std::uint8_t>(profile.metadata);

@@ -1,224 +1,239 @@
 #include "sandbox/native/seccomp_filter.h"
 
-#include <fcntl.h>
-#include <linux/sched.h>
-#include <sched.h>
-#include <seccomp.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <fmt/core.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
-
-#include "base/fd.h"
-#include "base/io.h"
+#include <cstring>
+#include <map>
 
 namespace cofferdam::sandbox {
-
-// ENOSYS where programs have a fallback that they take only on ENOSYS (clone3, io_uring, the mount API).
-const std::vector<SyscallRule>& syscall_rules() {
-  static const std::vector<SyscallRule> rules = {
-      {"unshare", EPERM, "new namespaces"},
-      {"setns", EPERM, "other namespaces"},
-      {"clone3", ENOSYS, "its flags are behind a pointer that a filter cannot read"},
-      {"mount", EPERM, "mounts"},
-      {"umount2", EPERM, "mounts"},
-      {"pivot_root", EPERM, "mounts"},
-      {"chroot", EPERM, "mounts"},
-      {"fsopen", ENOSYS, "new mount API"},
-      {"fsconfig", ENOSYS, "new mount API"},
-      {"fsmount", ENOSYS, "new mount API"},
-      {"fspick", ENOSYS, "new mount API"},
-      {"open_tree", ENOSYS, "new mount API"},
-      {"move_mount", ENOSYS, "new mount API"},
-      {"mount_setattr", ENOSYS, "new mount API"},
-      {"open_tree_attr", ENOSYS, "new mount API", 467},
-      {"io_uring_setup", ENOSYS, "a second system-call interface that no filter sees"},
-      {"io_uring_enter", ENOSYS, "a second system-call interface that no filter sees"},
-      {"io_uring_register", ENOSYS, "a second system-call interface that no filter sees"},
-      {"userfaultfd", ENOSYS, "makes kernel races winnable"},
-      {"memfd_secret", ENOSYS, "memory that nobody can account for"},
-      {"bpf", EPERM, "kernel programs"},
-      {"perf_event_open", EPERM, "kernel surface"},
-      {"keyctl", EPERM, "keyrings are not namespaced"},
-      {"add_key", EPERM, "keyrings are not namespaced"},
-      {"request_key", EPERM, "keyrings are not namespaced"},
-      {"open_by_handle_at", EPERM, "files by number, past every path"},
-      {"name_to_handle_at", EPERM, "files by number, past every path"},
-      {"kexec_load", EPERM, "another kernel"},
-      {"kexec_file_load", EPERM, "another kernel"},
-      {"init_module", EPERM, "kernel modules"},
-      {"finit_module", EPERM, "kernel modules"},
-      {"delete_module", EPERM, "kernel modules"},
-      {"acct", EPERM, "host accounting"},
-      {"quotactl", EPERM, "host quotas"},
-      {"quotactl_fd", EPERM, "host quotas", 443},
-      {"swapon", EPERM, "host swap"},
-      {"swapoff", EPERM, "host swap"},
-      {"reboot", EPERM, "the host"},
-      {"settimeofday", EPERM, "the host's clock"},
-      {"clock_settime", EPERM, "the host's clock"},
-      {"clock_adjtime", EPERM, "the host's clock"},
-      {"adjtimex", EPERM, "the host's clock"},
-      {"stime", EPERM, "the host's clock"},
-      {"sethostname", EPERM, "the box's name"},
-      {"setdomainname", EPERM, "the box's name"},
-      {"iopl", EPERM, "hardware ports"},
-      {"ioperm", EPERM, "hardware ports"},
-      {"modify_ldt", EPERM, "old kernel surface"},
-      {"personality", EPERM, "turns off address randomisation and other protections"},
-      {"syslog", EPERM, "the kernel's log"},
-      {"lookup_dcookie", EPERM, "kernel surface"},
-      {"nfsservctl", ENOSYS, "kernel surface"},
-      {"vhangup", EPERM, "terminals"},
-      {"kcmp", EPERM, "compares kernel pointers of other processes"},
-      {"pidfd_getfd", EPERM, "descriptors of other processes"},
-      {"process_madvise", EPERM, "memory of other processes"},
-      {"move_pages", EPERM, "memory of other processes"},
-      {"migrate_pages", EPERM, "memory of other processes"},
-      {"fanotify_init", EPERM, "kernel surface"},
-      {"mknod", EPERM, "device nodes and overlay whiteouts"},
-      {"mknodat", EPERM, "device nodes and overlay whiteouts"},
-  };
-  return rules;
-}
-
-int syscall_number(const SyscallRule& rule) {
-  return rule.number != 0 ? rule.number : seccomp_syscall_resolve_name(rule.name);
-}
-
 namespace {
 
-struct Release {
-  void operator()(scmp_filter_ctx context) const { seccomp_release(context); }
+#if !defined(__x86_64__)
+#error "the table has the numbers of x86-64"
+#endif
+constexpr std::uint32_t kArch = AUDIT_ARCH_X86_64;
+constexpr std::uint32_t kX32Bit = 0x40000000;   // and every number above: no call of this architecture
+constexpr std::uint32_t kSkipped = 0xFFFFFFFF;  // a tracer took the call away; the kernel does nothing
+constexpr std::uint32_t kErrnoMask = SECCOMP_RET_DATA;
+
+using Program = std::vector<sock_filter>;
+
+std::uint32_t deny(int error) {
+  return SECCOMP_RET_ERRNO | (static_cast<std::uint32_t>(error) & kErrnoMask);
+}
+
+// Written from its end: jumps of a filter lead forward only, so what a branch leads to is there already and
+// can be shared. A label is a place counted from the end.
+class Assembler {
+ public:
+  using Label = std::size_t;
+
+  Label answer(std::uint32_t action) {
+    const auto known = answers_.find(action);
+    if (known != answers_.end() && reversed_.size() - known->second < kReach) return known->second;
+    return answers_[action] = put({BPF_RET | BPF_K, 0, 0, action});
+  }
+  Label branch(unsigned test, std::uint32_t k, Label yes, Label no) {
+    yes = within_reach(yes);
+    no = within_reach(no);
+    return put({static_cast<std::uint16_t>(BPF_JMP | test | BPF_K), distance(yes), distance(no), k});
+  }
+  // `then` has to be what was written last, or is led to.
+  Label before(unsigned code, std::uint32_t k, Label then) {
+    if (then + 1 != reversed_.size()) jump(then);
+    return put({static_cast<std::uint16_t>(code), 0, 0, k});
+  }
+  Program take() {
+    std::reverse(reversed_.begin(), reversed_.end());
+    return std::move(reversed_);
+  }
+
+ private:
+  // A branch jumps over 255 instructions at most, and two hops may stand before it.
+  static constexpr std::size_t kReach = 250;
+
+  Label put(const sock_filter& one) {
+    reversed_.push_back(one);
+    return reversed_.size() - 1;
+  }
+  Label jump(Label to) {
+    return put({BPF_JMP | BPF_JA, 0, 0, static_cast<std::uint32_t>(reversed_.size() - to - 1)});
+  }
+  Label within_reach(Label to) { return reversed_.size() - to < kReach ? to : jump(to); }
+  std::uint8_t distance(Label to) const { return static_cast<std::uint8_t>(reversed_.size() - to - 1); }
+
+  Program reversed_;
+  std::map<std::uint32_t, Label> answers_;
 };
-using Context = std::unique_ptr<void, Release>;
 
-// The SCMP_A macros are C99 compound literals, which clang does not take for C++.
-scmp_arg_cmp compare(unsigned argument, scmp_compare how, std::uint64_t value) {
-  return {argument, how, value, 0};
-}
-// The kernel looks at the low 32 bits of an int; so must we.
-scmp_arg_cmp equals_int(unsigned argument, std::uint64_t value) {
-  return {argument, SCMP_CMP_MASKED_EQ, 0xFFFFFFFFULL, value};
-}
-scmp_arg_cmp has_bits(unsigned argument, std::uint64_t mask, std::uint64_t value) {
-  return {argument, SCMP_CMP_MASKED_EQ, mask, value};
-}
-
-int deny(scmp_filter_ctx context, int syscall, const std::vector<scmp_arg_cmp>& when) {
-  return seccomp_rule_add_array(context, SCMP_ACT_ERRNO(EPERM), syscall, static_cast<unsigned>(when.size()),
-                                when.data());
-}
-
-Error failed(const std::string& step, int error) {
-  return sys_error("cannot build the seccomp filter: " + step, -error);
+Assembler::Label write_test(const ArgumentTest& test, Assembler::Label yes, Assembler::Label no,
+                            Assembler* out) {
+  Assembler::Label at = no;
+  if (test.is == ArgumentTest::Is::any_bit) {
+    at = out->branch(BPF_JSET, test.mask, yes, no);
+  } else {
+    const bool any = test.is == ArgumentTest::Is::any_of;
+    at = any ? no : yes;
+    for (std::size_t i = test.values.size(); i-- > 0;)
+      at = out->branch(BPF_JEQ, test.values[i], any ? yes : no, at);
+    if (test.mask != 0xFFFFFFFFU) at = out->before(BPF_ALU | BPF_AND | BPF_K, test.mask, at);
+  }
+  // The low half of a 64-bit argument comes first: this machine is little-endian.
+  const std::size_t offset = offsetof(seccomp_data, args) + 8 * std::size_t{test.argument};
+  return out->before(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset), at);
 }
 
-Status add_table(scmp_filter_ctx context) {
+// Numbers from `first` on, up to the next range. With rules, the first whose tests all hold answers.
+struct Range {
+  std::uint32_t first = 0;
+  std::uint32_t action = SECCOMP_RET_ALLOW;  // when no rule does
+  std::vector<const SyscallRule*> rules = {};
+};
+
+Assembler::Label write_range(const Range& range, Assembler* out) {
+  Assembler::Label at = out->answer(range.action);
+  for (std::size_t i = range.rules.size(); i-- > 0;) {
+    const SyscallRule& rule = *range.rules[i];
+    const Assembler::Label otherwise = at;
+    at = out->answer(deny(rule.error));
+    for (std::size_t j = rule.when.size(); j-- > 0;) at = write_test(rule.when[j], at, otherwise, out);
+  }
+  return at;
+}
+
+void add_range(Range range, std::vector<Range>* out) {
+  const bool same =
+      !out->empty() && out->back().rules.empty() && range.rules.empty() && out->back().action == range.action;
+  if (!same) out->push_back(std::move(range));
+}
+
+Range range_of(std::uint32_t number, const std::vector<const SyscallRule*>& rules) {
+  const bool always = rules.front()->when.empty();
+  return always ? Range{number, deny(rules.front()->error)} : Range{number, SECCOMP_RET_ALLOW, rules};
+}
+
+std::vector<Range> ranges(RuleScope scope) {
+  std::map<std::uint32_t, std::vector<const SyscallRule*>> calls;
   for (const SyscallRule& rule : syscall_rules()) {
-    const bool node = std::string(rule.name) == "mknod" || std::string(rule.name) == "mknodat";
-    if (node) continue;  // add_nodes
-    const int number = syscall_number(rule);
-    if (number == __NR_SCMP_ERROR)
-      return make_error(Code::internal, std::string("no system call ") + rule.name);
-    int error = seccomp_rule_add(context, SCMP_ACT_ERRNO(static_cast<unsigned>(rule.error)), number, 0);
-    if (error != 0) return failed(rule.name, error);
+    const bool part = rule.scope == RuleScope::always || rule.scope == scope;
+    if (part && rule.error != 0) calls[rule.number].push_back(&rule);
   }
-  return {};
+  std::vector<Range> out;
+  std::uint32_t next = 0;
+  for (const auto& [number, rules] : calls) {
+    if (number > next) add_range({next}, &out);
+    add_range(range_of(number, rules), &out);
+    next = number + 1;
+  }
+  if (next <= kNewestJudged) add_range({next}, &out);
+  add_range({kNewestJudged + 1, deny(ENOSYS)}, &out);
+  add_range({kX32Bit, SECCOMP_RET_KILL_PROCESS}, &out);
+  add_range({kSkipped, SECCOMP_RET_ALLOW}, &out);
+  return out;
 }
 
-// FIFOs and sockets stay possible (make and test suites use them); character and block nodes are not.
-Status add_nodes(scmp_filter_ctx context) {
-  for (std::uint64_t type : {0020000ULL /* S_IFCHR */, 0060000ULL /* S_IFBLK */}) {
-    int error = deny(context, SCMP_SYS(mknod), {has_bits(1, 0170000, type)});
-    if (error == 0) error = deny(context, SCMP_SYS(mknodat), {has_bits(2, 0170000, type)});
-    if (error != 0) return failed("mknod", error);
-  }
-  return {};
+// A tree of comparisons over the ranges [begin, end).
+Assembler::Label write_tree(const std::vector<Range>& all, std::size_t begin, std::size_t end,
+                            Assembler* out) {
+  if (end - begin == 1) return write_range(all[begin], out);
+  const std::size_t middle = begin + (end - begin) / 2;
+  const Assembler::Label upper = write_tree(all, middle, end, out);
+  const Assembler::Label lower = write_tree(all, begin, middle, out);
+  return out->branch(BPF_JGE, all[middle].first, upper, lower);
 }
 
-Status add_clone(scmp_filter_ctx context) {
-  constexpr std::uint64_t kNamespaces[] = {CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,   CLONE_NEWNET,
-                                           CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP};
-  for (std::uint64_t flag : kNamespaces) {
-    int error = deny(context, SCMP_SYS(clone), {has_bits(0, flag, flag)});
-    if (error != 0) return failed("clone", error);
-  }
-  return {};
+std::string error_name(int error) {
+  const char* name = ::strerrorname_np(error);
+  return name == nullptr ? std::to_string(error) : name;
 }
 
-// CVE-2019-10063 was a filter that compared all 64 bits.
-Status add_ioctl(scmp_filter_ctx context) {
-  for (std::uint64_t request : {0x5412ULL /* TIOCSTI */, 0x541CULL /* TIOCLINUX */}) {
-    if (int error = deny(context, SCMP_SYS(ioctl), {equals_int(1, request)}); error != 0)
-      return failed("ioctl", error);
+std::string action_text(std::uint32_t action) {
+  switch (action & SECCOMP_RET_ACTION_FULL) {
+    case SECCOMP_RET_ALLOW:
+      return "ALLOW";
+    case SECCOMP_RET_KILL_PROCESS:
+      return "KILL_PROCESS";
+    default:
+      return "ERRNO " + error_name(static_cast<int>(action & kErrnoMask));
   }
-  return {};
 }
 
-// An allow-list of families has to be said as ranges: 1 (UNIX), 2 (INET), 10 (INET6), 16 (NETLINK, ROUTE
-// only). A pair is made from a socket of the family first, so it is held to UNIX, the only family that has
-// pairs.
-Status add_socket(scmp_filter_ctx context) {
-  int error = 0;
-  for (std::uint64_t family = 0; family < 64 && error == 0; ++family) {
-    if (family != AF_UNIX) error = deny(context, SCMP_SYS(socketpair), {equals_int(0, family)});
-    if (family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK) continue;
-    if (error == 0) error = deny(context, SCMP_SYS(socket), {equals_int(0, family)});
-  }
-  for (int call : {SCMP_SYS(socket), SCMP_SYS(socketpair)}) {
-    if (error == 0) error = deny(context, call, {compare(0, SCMP_CMP_GE, 64)});
-  }
-  if (error == 0) {
-    error = deny(context, SCMP_SYS(socket), {equals_int(0, AF_NETLINK), compare(2, SCMP_CMP_NE, 0)});
-  }
-  if (error != 0) return failed("socket", error);
-  return {};
+const char* field_name(std::uint32_t offset) {
+  static const char* const arguments[] = {"low 32 bits of argument 0", "low 32 bits of argument 1",
+                                          "low 32 bits of argument 2", "low 32 bits of argument 3",
+                                          "low 32 bits of argument 4", "low 32 bits of argument 5"};
+  if (offset == offsetof(seccomp_data, nr)) return "number";
+  if (offset == offsetof(seccomp_data, arch)) return "architecture";
+  return arguments[(offset - offsetof(seccomp_data, args)) / 8];
 }
 
-// PID 1 of the box has the program's uid: without these a program could take its processor time or its limits
-// away, and with them the deadline and the report.
-Status add_init_guard(scmp_filter_ctx context) {
-  int error = 0;
-  for (int call : {SCMP_SYS(prlimit64), SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setparam),
-                   SCMP_SYS(sched_setattr), SCMP_SYS(sched_setaffinity)}) {
-    if (error == 0) error = deny(context, call, {equals_int(0, 1)});
+std::string instruction_text(const sock_filter& one, std::size_t at) {
+  switch (one.code) {
+    case BPF_LD | BPF_W | BPF_ABS:
+      return fmt::format("load {}", field_name(one.k));
+    case BPF_ALU | BPF_AND | BPF_K:
+      return fmt::format("and {:#x}", one.k);
+    case BPF_RET | BPF_K:
+      return action_text(one.k);
+    case BPF_JMP | BPF_JA:
+      return fmt::format("go to {}", at + 1 + one.k);
+    default:
+      break;
   }
-  // By process only, and not PID 1: groups and users would include it. (PRIO_PROCESS is 0,
-  // IOPRIO_WHO_PROCESS 1.)
-  if (error == 0) error = deny(context, SCMP_SYS(setpriority), {compare(0, SCMP_CMP_NE, 0)});
-  if (error == 0) error = deny(context, SCMP_SYS(setpriority), {equals_int(1, 1)});
-  if (error == 0) error = deny(context, SCMP_SYS(ioprio_set), {compare(0, SCMP_CMP_NE, 1)});
-  if (error == 0) error = deny(context, SCMP_SYS(ioprio_set), {equals_int(1, 1)});
-  if (error != 0) return failed("PID 1", error);
-  return {};
+  const unsigned test = BPF_OP(one.code);
+  const char* sign = test == BPF_JGE ? ">=" : test == BPF_JSET ? "&" : "==";
+  return fmt::format("if {} {:#x} go to {} else {}", sign, one.k, at + 1 + one.jt, at + 1 + one.jf);
+}
+
+std::string listing(const char* title, RuleScope scope) {
+  const Program program = compile_filter(scope);
+  std::string out = fmt::format("\n{}: {} instructions\n", title, program.size());
+  for (std::size_t at = 0; at < program.size(); ++at)
+    out += fmt::format("{:>4}  {}\n", at, instruction_text(program[at], at));
+  return out;
 }
 
 }  // namespace
 
-Result<std::string> compile_seccomp_filter() {
-  Context context(seccomp_init(SCMP_ACT_ALLOW));
-  if (!context) return make_error(Code::internal, "cannot build the seccomp filter");
-  // Any other architecture's numbers mean other calls (x32, ia32 socketcall): such a process ends.
-  int error = seccomp_attr_set(context.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-  if (error == 0) error = seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
-  if (error != 0) return failed("attributes", error);
-  TRY_VOID(add_table(context.get()));
-  TRY_VOID(add_nodes(context.get()));
-  TRY_VOID(add_clone(context.get()));
-  TRY_VOID(add_ioctl(context.get()));
-  TRY_VOID(add_socket(context.get()));
-  TRY_VOID(add_init_guard(context.get()));
-  UniqueFd file(::memfd_create("seccomp", MFD_CLOEXEC));
-  if (!file.valid()) return sys_error("memfd_create", errno);
-  error = seccomp_export_bpf(context.get(), file.get());
-  if (error != 0) return failed("export", error);
-  if (::lseek(file.get(), 0, SEEK_SET) != 0) return sys_error("lseek", errno);
-  return read_to_end(file.get(), 1U << 20U);
+std::vector<sock_filter> compile_filter(RuleScope scope) {
+  const std::vector<Range> all = ranges(scope);
+  Assembler out;
+  const Assembler::Label calls =
+      out.before(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr), write_tree(all, 0, all.size(), &out));
+  // Any other architecture's numbers mean other calls (ia32 socketcall hides the family): such a process
+  // ends.
+  const Assembler::Label foreign = out.answer(SECCOMP_RET_KILL_PROCESS);
+  out.before(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch),
+             out.branch(BPF_JEQ, kArch, calls, foreign));
+  return out.take();
+}
+
+std::string compile_seccomp_filter(RuleScope scope) {
+  const Program program = compile_filter(scope);
+  return {reinterpret_cast<const char*>(program.data()), program.size() * sizeof(sock_filter)};  // NOLINT
+}
+
+std::string seccomp_text() {
+  std::string out = fmt::format("{:<24} {:<7} {:<54} {}\n", "CALL", "ANSWER", "WHEN", "REASON");
+  for (const SyscallRule& rule : syscall_rules()) {
+    std::string when = condition_text(rule);
+    if (rule.scope == RuleScope::without_shell) when += ", shell none";
+    out += fmt::format("{:<24} {:<7} {:<54} {}\n", rule.name,
+                       rule.error == 0 ? "ALLOW" : error_name(rule.error), when, rule.reason);
+  }
+  out += fmt::format("{:<24} {:<7} {:<54} {}\n", fmt::format("numbers from {} on", kNewestJudged + 1),
+                     "ENOSYS", "always", "newer than this table; programs fall back");
+  out += fmt::format("{:<24} {:<7} {:<54} {}\n", "other architectures, x32", "KILL", "always",
+                     "their numbers mean other calls");
+  out += "Every other call is allowed.\n";
+  return out + listing("shell sandboxed", RuleScope::always) +
+         listing("shell none", RuleScope::without_shell);
 }
 
 }  // namespace cofferdam::sandbox

@@ -1,26 +1,25 @@
-// The system-call filter as a table with a reason per rule, compiled by libseccomp on the host into bytes
-// that init only loads. Everything that is not named is allowed: the box's other layers do not rest on the
-// filter; it takes kernel surface away.
+// The table of system calls, compiled on the host into bytes that init only loads: a binary tree over ranges
+// of numbers, so that loading and checking stay cheap (docs/decisions/0006-seccomp-deny-list.md).
+//
+// Thread rules: pure functions.
 #pragma once
+
+#include <linux/filter.h>
 
 #include <string>
 #include <vector>
 
-#include "base/result.h"
+#include "sandbox/native/seccomp_table.h"
 
 namespace cofferdam::sandbox {
 
-struct SyscallRule {
-  const char* name;
-  int error;  // errno that the caller gets
-  const char* reason;
-  int number = 0;  // for calls that are newer than libseccomp's names; the same on every 64-bit architecture
-};
-const std::vector<SyscallRule>& syscall_rules();
-// Negative: this architecture has no such call.
-int syscall_number(const SyscallRule& rule);
+// `scope`: which rows beside those that are always there.
+std::vector<sock_filter> compile_filter(RuleScope scope);
+// The same as bytes of struct sock_filter[], for the plan.
+std::string compile_seccomp_filter(RuleScope scope);
 
-// struct sock_filter[] as bytes; a binary tree, so that loading and checking stay cheap.
-Result<std::string> compile_seccomp_filter();
+// What `cofferdam doctor --seccomp` prints: the table with its reasons, then both filters, one instruction a
+// line.
+std::string seccomp_text();
 
 }  // namespace cofferdam::sandbox

@@ -19,6 +19,7 @@ std::vector<Act> process_acts();
 std::vector<Act> kernel_acts();
 std::vector<Act> socket_acts();
 std::vector<Act> file_acts();
+std::vector<Act> program_acts();
 
 // Of a system call's result.
 inline int outcome(long result) {

@@ -43,8 +43,8 @@ const Act* find(const std::vector<std::vector<Act>>& tables, const std::string& 
 int run(Args args) {
   const bool own = !args.empty() && args[0] == "--own";
   if (own) args.erase(args.begin());
-  const std::vector<std::vector<Act>> tables = {mount_acts(), process_acts(), kernel_acts(), socket_acts(),
-                                                file_acts()};
+  const std::vector<std::vector<Act>> tables = {mount_acts(),  process_acts(), kernel_acts(),
+                                                socket_acts(), file_acts(),    program_acts()};
   const Act* act = args.empty() ? nullptr : find(tables, args[0]);
   if (act == nullptr) {
     std::fprintf(stderr, "box-probe: unknown act\n");

@@ -32,6 +32,15 @@ socklen_t abstract_address(const std::string& name, sockaddr_un* address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
+int connect_path(const Args& args) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  argument(args, 0).copy(address.sun_path, sizeof address.sun_path - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return errno;
+  return outcome(::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address));  // NOLINT
+}
+
 int connect_abstract(const Args& args) {
   sockaddr_un address{};
   const socklen_t size = abstract_address(argument(args, 0), &address);
@@ -80,6 +89,7 @@ std::vector<Act> socket_acts() {
   return {{"socket", make_socket},
           {"socketpair", make_pair},
           {"connect-abstract", connect_abstract},
+          {"connect-path", connect_path},
           {"hold", hold},
           {"terminal", terminal_request}};
 }

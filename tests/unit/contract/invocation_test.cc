@@ -48,7 +48,7 @@ TEST(Invocation, CanonicalFormHoldsEverything) {
           R"("requests":500,"scratch_bytes":536870912,"scratch_inodes":100000,"stderr_bytes":67108864,)"
           R"("stdout_bytes":67108864,"tokens":0,)"
           R"("work_bytes":2147483648,"work_inodes":500000},"model":"claude-sonnet-5","phase":"implementation",)"
-          R"("prompt":"Do it.","schema":"cofferdam.invocation/1","when_full":"queue"})");
+          R"("prompt":"Do it.","schema":"cofferdam.invocation/1","shell":"sandboxed","when_full":"queue"})");
   EXPECT_EQ(built->sha256(), sha256_hex(built->canonical()));
 }
 
@@ -66,6 +66,7 @@ TEST(Invocation, DecodingTheCanonicalFormGivesTheSame) {
                       std::chrono::milliseconds(2), std::chrono::milliseconds(3)};
   fields.image = "sha256:" + std::string(64, 'c');
   fields.when_full = WhenFull::refuse;
+  fields.shell = Shell::none;
   fields.limits.requests = 1;
   fields.backend = Backend::docker;
   fields.destinations = {{"registry.example"}, {"registry.example", 80, true, {"10.0.0.0/8"}, 5, 6}};

@@ -9,6 +9,14 @@
 namespace cofferdam::sandbox {
 namespace {
 
+// Those of a box with a shell.
+std::vector<contract::Control> usual_controls() {
+  std::vector<contract::Control> controls = contract::control_table();
+  std::erase_if(controls,
+                [](const contract::Control& one) { return one.shell == contract::ShellNeed::only; });
+  return controls;
+}
+
 std::vector<ProbeAnswer> all_enforced() {
   std::vector<ProbeAnswer> answers;
   for (const contract::Control& control : contract::control_table())
@@ -55,18 +63,18 @@ TEST(Controls, OneFactPerControlInTheTablesOrder) {
   std::vector<ProbeAnswer> answers = all_enforced();
   std::reverse(answers.begin(), answers.end());
   std::vector<contract::ControlFact> facts = judge(answers, {});
-  ASSERT_EQ(facts.size(), contract::control_table().size());
+  ASSERT_EQ(facts.size(), usual_controls().size());
   for (std::size_t i = 0; i < facts.size(); ++i) {
-    EXPECT_EQ(facts[i].name, contract::control_table()[i].name);
-    EXPECT_EQ(facts[i].required, contract::control_table()[i].need[2] == contract::Need::required);
+    EXPECT_EQ(facts[i].name, usual_controls()[i].name);
+    EXPECT_EQ(facts[i].required, usual_controls()[i].need[2] == contract::Need::required);
     EXPECT_TRUE(facts[i].enforced);
   }
   EXPECT_EQ(first_missing(facts), nullptr);
 }
 
 TEST(Controls, AMissingAnswerIsNotEnforced) {
-  EXPECT_EQ(first_missing_name({}), contract::control_table()[0].name) << "no answer at all";
-  for (const contract::Control& control : contract::control_table()) {
+  EXPECT_EQ(first_missing_name({}), usual_controls()[0].name) << "no answer at all";
+  for (const contract::Control& control : usual_controls()) {
     SCOPED_TRACE(control.name);
     std::vector<ProbeAnswer> answers = all_enforced();
     std::erase_if(answers, [&](const ProbeAnswer& answer) { return answer.name == control.name; });
@@ -78,7 +86,7 @@ TEST(Controls, AMissingAnswerIsNotEnforced) {
 }
 
 TEST(Controls, ANegativeAnswerStopsOnlyWhatIsRequired) {
-  for (const contract::Control& control : contract::control_table()) {
+  for (const contract::Control& control : usual_controls()) {
     std::vector<ProbeAnswer> answers = all_enforced();
     answer_to(&answers, control.name)->enforced = false;
     EXPECT_FALSE(fact_of(answers, control.name).enforced) << "recorded either way";
@@ -91,6 +99,23 @@ TEST(Controls, ANegativeAnswerStopsOnlyWhatIsRequired) {
       EXPECT_EQ(first_missing_name(answers, {mode, {{control.name, contract::Need::required}}}),
                 control.name);
     }
+  }
+}
+
+// Without a shell there is one control more, and another is required; the user's word counts for both.
+TEST(Controls, ABoxWithoutAShell) {
+  std::vector<ProbeAnswer> answers = all_enforced();
+  EXPECT_EQ(judge(answers, {}, contract::Shell::none).size(), contract::control_table().size());
+  for (const char* name : {"landlock", "execution"}) {
+    answers = all_enforced();
+    answer_to(&answers, name)->enforced = false;
+    EXPECT_EQ(first_missing_name(answers), "") << "the control: with a shell";
+    const auto without = judge(answers, {}, contract::Shell::none);
+    ASSERT_NE(first_missing(without), nullptr) << name;
+    EXPECT_EQ(first_missing(without)->name, name);
+    const Requirements chosen{contract::Mode::root, {{name, contract::Need::best_effort}}};
+    const auto allowed = judge(answers, chosen, contract::Shell::none);
+    EXPECT_EQ(first_missing(allowed), nullptr) << name;
   }
 }
 
@@ -132,7 +157,7 @@ TEST(Controls, UnknownNamesStandForNothing) {
     answers.push_back({forged, true, "forged"});
   }
   std::vector<contract::ControlFact> facts = judge(answers, {});
-  EXPECT_EQ(facts.size(), contract::control_table().size()) << "a forged name makes no fact";
+  EXPECT_EQ(facts.size(), usual_controls().size()) << "a forged name makes no fact";
   EXPECT_EQ(first_missing_name(answers), "network");
 }
 
