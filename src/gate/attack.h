@@ -27,6 +27,7 @@ enum class Need {
   core_limit,     // the caller's own hard limits are higher than those of a box
   file_limit,     //
   memlock_limit,  //
+  groups,         // boxes have control groups here
   landlock_scope  // Landlock knows signals and abstract sockets (ABI 6)
 };
 

@@ -149,7 +149,7 @@ void take_answers(const Said& said, const std::vector<std::string>& ids,
     (*out)[ids[i]] = answers[i];
     // An act that init has ended the box for is denied.
     if (!said.over.empty() && ids.size() == 1 && answers[i].answer == Answer::error)
-      (*out)[ids[i]] = {Answer::denied, "init ended the box: " + said.over};
+      (*out)[ids[i]] = {Answer::denied, "the box was ended: " + said.over};
   }
 }
 
@@ -177,7 +177,9 @@ Result<std::map<std::string, Outcome>> run_in_box(const sandbox::BoxHost& given,
     }
     if (!ids.empty()) {
       TRY_VOID(box.go());
-      TRY(const Said said, listen(&box, std::move(out.read)));
+      TRY(Said said, listen(&box, std::move(out.read)));
+      const auto group = box.group_facts();
+      if (group.has_value() && group->oom_kills > 0) said.over = "memory, by its control group";
       TRY_VOID(box.wait_gone(kEndBound));
       take_answers(said, ids, &outcomes);
     }

@@ -87,6 +87,8 @@ std::string unmet(Need need, const HostFacts& facts) {
       return facts.file_limit ? "" : "the caller's own hard limit is not above a box's (ulimit -Hn)";
     case Need::memlock_limit:
       return facts.memlock_limit ? "" : "the caller's own hard limit is not above a box's (ulimit -Hl)";
+    case Need::groups:
+      return facts.groups ? "" : "boxes have no control groups here (sudo cofferdam host-setup)";
     case Need::landlock_scope:
       return facts.landlock_scope ? "" : "this kernel's Landlock knows no signals and abstract sockets";
   }

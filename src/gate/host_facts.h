@@ -16,6 +16,7 @@ struct HostFacts {
   bool core_limit = false;
   bool file_limit = false;
   bool memlock_limit = false;
+  bool groups = false;   // as attempt::box_host() has found
   bool landlock = true;  // of ABI 2 or newer
   bool landlock_scope = true;
 };

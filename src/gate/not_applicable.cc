@@ -44,6 +44,10 @@ std::vector<NotApplicable> not_applicable() {
       {"C26", "no number of processors is asked for"},
       {"C29", supervisor + ": every count in an invocation and in the configuration is bounded"},
       {"G7", "of boxes without a shell, which the gate does not build (tests/kernel/execution_test.cc)"},
+      {"execution",
+       "of boxes without a shell, which the gate does not build (tests/kernel/execution_test.cc)"},
+      {"pinned-root", "of what the root is made of; the gate's boxes have the host's programs"},
+      {"cpu", "a share of the processors, which denies nothing"},
   };
 }
 

@@ -42,9 +42,10 @@ Result<std::vector<Row>> choose_rows(const std::optional<std::string>& only) {
 Result<Report> run(const attempt::Host& host, const std::string& probe,
                    const std::optional<std::string>& only) {
   TRY(const std::vector<Row> rows, choose_rows(only));
-  const HostFacts facts = read_host_facts();
+  HostFacts facts = read_host_facts();
   TRY(const Canary canary, Canary::make(probe));
   const sandbox::BoxHost boxes = attempt::box_host(host, "gate");
+  facts.groups = boxes.groups != nullptr;
   Outcomes outcomes;
   Report report;
   for (const auto& [kind, in] : share_out(rows, facts)) {

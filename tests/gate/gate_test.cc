@@ -194,7 +194,6 @@ TEST_P(Gate, HoldsForACallerWithGroups) {
 
 Names all_layers() {
   Names layers(std::begin(plan::kLayerNames), std::end(plan::kLayerNames));
-  layers.erase("cgroup");  // no attack of the gate goes without it
   layers.insert({gate::kStorageBound});
   return layers;
 }
