@@ -25,7 +25,8 @@ TEST_P(Facts, EveryControlIsProven) {
   if (!ready()) return;
   // Without a control group, which cgroup_test.cc has.
   const std::string controls = driver("controls", {});
-  EXPECT_EQ(count(controls, "OPEN "), 2U) << controls;
+  EXPECT_EQ(count(controls, "OPEN "), 3U) << controls;
+  EXPECT_EQ(count(controls, "OPEN pinned-root "), 1U) << controls;
   EXPECT_EQ(count(controls, "OPEN memory "), 1U) << controls;
   EXPECT_EQ(count(controls, "OPEN cpu "), 1U) << controls;
   EXPECT_GE(count(controls, "enforced "), 22U) << controls;
