@@ -26,8 +26,8 @@ struct LaunchInput {
   std::string agents_dir;          // holds node_modules
   std::uint16_t gateway_port = 0;  // where the gateway listens inside the box; 0: there is none
   std::uint16_t proxy_port = 0;    // where the allow-list's proxy listens inside the box; 0: there is none
-  bool steps = false;              // the agent gets the tool in which it keeps a list of its steps
   bool oauth = false;              // the vendor is shown a login, so the agent gets a login's placeholder
+  bool steps = false;              // the agent gets the tool in which it keeps a list of its steps
 };
 
 // No effect but stat(2) of the agent's binary: Code::missing_tool when it is not installed.
