@@ -43,8 +43,8 @@ struct SpawnOptions {
   std::vector<std::string> env;   // "NAME=value"; nothing is inherited
   std::vector<FdMapping> fds;     // 0, 1 and 2 are /dev/null when not named; everything else is closed
   std::optional<UserIds> run_as;  // needs root; supplementary groups are dropped first
-  // Borrowed. Before anything else the child writes "0" to each: cgroup.procs of a control group, which the
-  // child is then in, cgroups(7).
+  // Borrowed. Before anything else the child writes "0" to each: cgroup.procs or, as it has one thread, tasks
+  // of a control group, which the child is then in, cgroups(7).
   std::vector<int> join_fds;
   std::string cwd = "/";
   bool new_session = true;      // setsid(2): no controlling terminal
