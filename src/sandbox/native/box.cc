@@ -173,6 +173,7 @@ Result<Box> Box::start(const BoxHost& host, const contract::StorageRef& storage,
     TRY(BoxGroup made, make_group(host, profile));
     group.emplace(std::move(made));
     options.join_fds = group->entries();
+    options.group_fd = group->folder_fd();
     plan.process_limit += kBehindGroup;
   }
   TRY(init_client::InitProcess process, init_client::start_init(options, plan));
