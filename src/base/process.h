@@ -43,9 +43,12 @@ struct SpawnOptions {
   std::vector<std::string> env;   // "NAME=value"; nothing is inherited
   std::vector<FdMapping> fds;     // 0, 1 and 2 are /dev/null when not named; everything else is closed
   std::optional<UserIds> run_as;  // needs root; supplementary groups are dropped first
-  // Borrowed. Before anything else the child writes "0" to each: cgroup.procs of a control group, which the
-  // child is then in, cgroups(7).
+  // Borrowed. Before anything else the child writes "0" to each: cgroup.procs or, as it has one thread, tasks
+  // of a control group, which the child is then in, cgroups(7).
   std::vector<int> join_fds;
+  // Borrowed; the folder of a control group of version 2 in which the child is made (CLONE_INTO_CGROUP,
+  // clone(2)). Where that cannot be done, join_fds are taken; otherwise they are not.
+  int group_fd = -1;
   std::string cwd = "/";
   bool new_session = true;      // setsid(2): no controlling terminal
   bool die_with_parent = true;  // PR_SET_PDEATHSIG: SIGKILL when the spawning thread ends

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
 
 #include "init/landlock.h"
 #include "init/mounts.h"
@@ -34,6 +35,12 @@ int box_namespaces(const plan::Plan& plan) {
   if (has_layer(plan, Layer::own_ipc)) flags |= CLONE_NEWIPC;
   if (has_layer(plan, Layer::own_uts)) flags |= CLONE_NEWUTS;
   return flags;
+}
+
+std::uint64_t monotonic_us() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000;
 }
 
 void die_with_parent() {
@@ -113,8 +120,9 @@ void give_up_rights(const plan::Plan& plan) {
   const int landlock = make_landlock(plan);  // with the root as it will be; the children of ours enter it
   if (has_layer(plan, Layer::rlimits)) set_limits(plan);
   give_up_rights(plan);
+  const std::uint64_t begin = monotonic_us();
   run_probes(plan, landlock);  // under exactly what the program will have
-  send_text(plan::from_init::ready, "");
+  send_text(plan::from_init::ready, number(monotonic_us() - begin));
   supervise(plan, landlock);
 }
 

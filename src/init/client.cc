@@ -29,6 +29,7 @@ Result<InitProcess> start_init(const InitOptions& options, const plan::Plan& pla
   spawning.fds.push_back({bytes.get(), plan::kPlanFd});
   spawning.run_as = options.run_as;
   spawning.join_fds = options.join_fds;
+  spawning.group_fd = options.group_fd;
   spawning.die_with_parent = options.die_with_parent;
   TRY(Child child, spawn(spawning));
   return InitProcess{std::move(child), std::move(control.ours)};

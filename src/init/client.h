@@ -19,6 +19,7 @@ struct InitOptions {
   std::optional<UserIds> run_as;  // set when we are root: the host's uid 0 is never part of a box
   std::vector<FdMapping> fds;     // beside the control socket and the plan
   std::vector<int> join_fds;      // SpawnOptions::join_fds
+  int group_fd = -1;              // SpawnOptions::group_fd
   bool die_with_parent = true;
 };
 

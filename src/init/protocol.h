@@ -13,8 +13,8 @@ inline constexpr char failed = 'E';    // step NUL errno: set-up failed, nothing
 inline constexpr char pid = 'P';       // pid of the box's init as the host sees it
 inline constexpr char listener = 'L';  // port, with the listening socket attached
 inline constexpr char probe = 'B';     // name NUL "1" or "0" NUL detail
-// A box: every probe has been reported; waiting for go. A keeper: the storage is there; why the work tree is
-// no overlay, if one was wanted and would not do.
+// A box: every probe has been reported; waiting for go. How many microseconds they took. A keeper: the
+// storage is there; why the work tree is no overlay, if one was wanted and would not do.
 inline constexpr char ready = 'R';
 inline constexpr char started = 'S';      // the program has been executed
 inline constexpr char not_started = 'X';  // errno: it could not be executed

@@ -1,8 +1,11 @@
 // Control groups of boxes on this kernel: what is in force, what stops, what is left.
+#include <fcntl.h>
+
 #include <algorithm>
 
 #include "base/text.h"
 #include "kernel/fixture.h"
+#include "sandbox/native/cgroup_files.h"
 #include "sandbox/native/cgroup_place.h"
 
 namespace cofferdam::test {
@@ -114,6 +117,54 @@ TEST_P(Groups, OfFiftyBoxesLeaveNothingBehind) {
 }
 
 COFFERDAM_FOR_BOTH_USERS(Groups);
+
+// A group of the unified hierarchy without controllers, which is there beside version 1 as well.
+class UnifiedGroup : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!running_as_root()) return skip_or_fail("root", "only root makes a group where it likes");
+    auto mountinfo = read_file("/proc/self/mountinfo", 1U << 20U);
+    ASSERT_TRUE(mountinfo) << mountinfo.error().line();
+    for (const sandbox::CgroupMount& mount : sandbox::parse_cgroup_mounts(*mountinfo)) {
+      if (mount.version == 2) folder_ = mount.folder + "/" + name_;
+    }
+    if (folder_.empty()) return skip_or_fail("cgroup2", "control groups of version 2 are not mounted");
+    ASSERT_TRUE(make_new_dir(folder_, 0755));
+  }
+  void TearDown() override {
+    if (!is_directory(folder_)) return;
+    EXPECT_TRUE(sandbox::remove_group(folder_, std::chrono::seconds(30)));
+  }
+
+  // Whether a child is in the group, as it says itself.
+  bool holds_child(int group_fd, const std::vector<int>& join_fds) const {
+    SpawnOptions options;
+    options.program = "/bin/cat";
+    options.argv = {"cat", "/proc/self/cgroup"};
+    options.group_fd = group_fd;
+    options.join_fds = join_fds;
+    auto captured = run_capture(options, "", {});
+    EXPECT_TRUE(captured && captured->status.success())
+        << (captured ? captured->err : captured.error().line());
+    return captured && captured->out.find("/" + name_ + "\n") != std::string::npos;
+  }
+  std::string name_ = "cofferdam-kernel-" + random_hex(4);
+  std::string folder_;
+};
+
+TEST_F(UnifiedGroup, AChildIsMadeInItOrGoesThereWhereThatCannotBe) {
+  if (IsSkipped() || HasFatalFailure()) return;
+  auto group = open_file(folder_, O_RDONLY | O_DIRECTORY);
+  auto entry = open_file(folder_ + "/cgroup.procs", O_WRONLY);
+  auto no_group = open_file("/", O_RDONLY | O_DIRECTORY);
+  auto no_entry = open_file("/dev/full", O_WRONLY);
+  ASSERT_TRUE(group && entry && no_group && no_entry);
+  EXPECT_FALSE(holds_child(-1, {}));
+  EXPECT_TRUE(holds_child(-1, {entry->get()}));
+  EXPECT_TRUE(holds_child(no_group->get(), {entry->get()}));
+  // A child that wrote to this entry would not start: it has been made in the group.
+  EXPECT_TRUE(holds_child(group->get(), {no_entry->get()}));
+}
 
 }  // namespace
 }  // namespace cofferdam::test

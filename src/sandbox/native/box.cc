@@ -173,6 +173,7 @@ Result<Box> Box::start(const BoxHost& host, const contract::StorageRef& storage,
     TRY(BoxGroup made, make_group(host, profile));
     group.emplace(std::move(made));
     options.join_fds = group->entries();
+    options.group_fd = group->folder_fd();
     plan.process_limit += kBehindGroup;
   }
   TRY(init_client::InitProcess process, init_client::start_init(options, plan));
@@ -204,8 +205,10 @@ Status Box::collect_answers(const contract::Profile& profile, std::vector<ProbeA
     if (!spoke)
       return make_error(Code::timeout, fmt::format("the {} box was not set up in time", profile.kind));
     TRY(InitMessage message, init_client::receive(control_.get()));
-    if (message.kind == plan::from_init::ready) return {};
     switch (message.kind) {
+      case plan::from_init::ready:
+        probing_us_ = parse_number(message.fields[0]).value_or(0);
+        return {};
       case plan::from_init::failed:
         return init_client::setup_error(profile.kind, message);
       case plan::from_init::pid: {

@@ -61,6 +61,8 @@ class Box {
 
   const std::vector<contract::ControlFact>& controls() const { return controls_; }
   std::vector<UniqueFd>& listeners() { return listeners_; }  // in the order of the profile; take them
+  // How long the probes inside took, as init says: for measurements only.
+  std::uint64_t probing_us() const { return probing_us_; }
   Status go();
   pid_t init_pid() const { return init_pid_; }       // PID 1 of the box as the host sees it
   int control_fd() const { return control_.get(); }  // readable: receive() has something
@@ -87,6 +89,7 @@ class Box {
   UniqueFd control_;
   UniqueFd init_;  // pidfd of the box's PID 1
   pid_t init_pid_ = 0;
+  std::uint64_t probing_us_ = 0;
   std::vector<UniqueFd> listeners_;
   std::vector<contract::ControlFact> controls_;
 };

@@ -83,6 +83,15 @@ Status remove_folders(const std::vector<std::string>& folders) {
   return {};
 }
 
+// Where a process with one thread writes "0" to be in the group. The kernel stops all forks and exits before
+// it moves a whole process (cgroup_threadgroup_rwsem), and waits a grace period of RCU for that, 10 to 20 ms
+// on a host where nobody has just done the same. A thread that moves itself it lets through at once
+// (cgroup_procs_write_start() of kernel/cgroup/cgroup.c). In version 2 threads cannot leave for another
+// domain, but a process can be made in its group: SpawnOptions::group_fd.
+const char* entry_file(int version) {
+  return version == 2 ? "/cgroup.procs" : "/tasks";
+}
+
 bool lock_folder(int fd) {
   return ::flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
@@ -205,8 +214,10 @@ Result<BoxGroup> AttemptGroup::make_box(const std::string& kind, const GroupBoun
   for (const std::string& folder : below(folders_, fmt::format("{}-{}", kind, ++boxes_))) {
     if (::mkdir(folder.c_str(), 0755) != 0) return sys_error("cannot make " + folder, errno);
     group.folders_.push_back(folder);
-    TRY(UniqueFd entry, open_file(folder + "/cgroup.procs", O_WRONLY));
+    TRY(UniqueFd entry, open_file(folder + entry_file(place_.version), O_WRONLY));
     group.entries_.push_back(std::move(entry));
+    if (place_.version != 2) continue;
+    TRY(group.folder_fd_, open_file(folder, O_RDONLY | O_DIRECTORY));
   }
   const auto at = [&](const char* controller) {
     return group.folders_[tree_of(place_, controller).value_or(0)];

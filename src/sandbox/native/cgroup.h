@@ -57,6 +57,8 @@ class BoxGroup {
   const std::string& folder(std::size_t i) const { return folders_[i]; }
   // Files into which a process writes "0" to enter the group: SpawnOptions::join_fds.
   std::vector<int> entries() const;
+  // SpawnOptions::group_fd; of version 2 only, where one folder is all of the group.
+  int folder_fd() const { return folder_fd_.get(); }
   GroupFacts facts() const;
   // Stops everything in the group, sends SIGKILL to all of it but `spared`, which has to wait for the rest,
   // and lets the dead go. Bounded in time: what does not stop in time is killed while it runs.
@@ -74,6 +76,7 @@ class BoxGroup {
   GroupBounds bounds_;
   std::vector<std::string> folders_;
   std::vector<UniqueFd> entries_;
+  UniqueFd folder_fd_;
 };
 
 // Owns the group of one attempt: made with the first box, removed with the last owner.
