@@ -24,6 +24,7 @@ enum class Need {
   terminal,       // the kernel itself lets a program type into its terminal
   route_v4,       // the host has a route that the box could use
   route_v6,       //
+  route,          // one of the two
   core_limit,     // the caller's own hard limits are higher than those of a box
   file_limit,     //
   memlock_limit,  //

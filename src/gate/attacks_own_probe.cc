@@ -26,7 +26,7 @@ void add_own_probes(std::vector<Attack>* out) {
       {"output", {"no-output"}},
       {"storage-bound", {kStorageBound}},
       {"scratch-bound", {"scratch-bound"}},
-      {"network", {"own-network"}, "C13 C14 C28"},
+      {"network", {"own-network"}, "C13 C14 C28", Setting::agent, Need::route},
       {"process-tree", {"own-proc"}},
       {"no-terminal", {"session"}},
       {"kernel-settings", {"read-only-proc", "capabilities"}},

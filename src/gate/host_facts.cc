@@ -81,6 +81,8 @@ std::string unmet(Need need, const HostFacts& facts) {
       return facts.route_v4 ? "" : "this host has no IPv4 route itself";
     case Need::route_v6:
       return facts.route_v6 ? "" : "this host has no IPv6 route itself";
+    case Need::route:
+      return facts.route_v4 || facts.route_v6 ? "" : "this host has no route itself";
     case Need::core_limit:
       return facts.core_limit ? "" : "the caller's own hard limit is not above a box's (ulimit -Hc)";
     case Need::file_limit:

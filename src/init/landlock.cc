@@ -61,9 +61,11 @@ int make_landlock(const plan::Plan& plan) {
   const int made = static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, size_for(abi), 0));
   check(made >= 0, "make the Landlock rules");
   for (const plan::PathRule& rule : plan.landlock) {
+    const std::uint64_t allowed = rule.access & attributes.handled_files;
+    if (allowed == 0) continue;  // of newer kernels only; ENOMSG: landlock_add_rule(2)
     const int place = ::open(rule.path.c_str(), O_PATH | O_CLOEXEC);
     check(place >= 0, "open what a Landlock rule names");
-    const PathBeneath beneath{rule.access & attributes.handled_files, place};
+    const PathBeneath beneath{allowed, place};
     check(::syscall(SYS_landlock_add_rule, made, kRulePathBeneath, &beneath, 0) == 0, "add a Landlock rule");
     ::close(place);
   }

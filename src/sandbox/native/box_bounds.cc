@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cstdint>
+
 #include "base/file.h"
 #include "base/text.h"
 #include "sandbox/native/cgroup_files.h"
@@ -73,8 +75,14 @@ ProbeAnswer probe_process_limit(const BoundsQuery& query) {
   std::string line = text->substr(at + name.size(), text->find('\n', at + 1) - at - name.size());
   std::vector<std::string> words = split(line, ' ');
   std::erase(words, "");
-  const std::string wanted = std::to_string(query.process_limit);
-  const bool bound = words.size() >= 2 && words[0] == wanted && words[1] == wanted;
+  const auto limit_of = [](const std::string& word) {
+    const bool number =
+        !word.empty() && word.size() < 20 && word.find_first_not_of("0123456789") == word.npos;
+    return number ? std::stoull(word) : UINT64_MAX;  // "unlimited"
+  };
+  // Lower where the caller's own hard limit is, which on a small host comes from its memory.
+  const bool bound = words.size() >= 2 && limit_of(words[0]) <= query.process_limit &&
+                     limit_of(words[1]) <= query.process_limit;
   return {"pids", bound,
           fmt::format("RLIMIT_NPROC of the box's user namespace: {}", words.empty() ? "none" : words[0])};
 }

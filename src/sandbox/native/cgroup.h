@@ -61,8 +61,8 @@ class BoxGroup {
   int folder_fd() const { return folder_fd_.get(); }
   GroupFacts facts() const;
   // Stops everything in the group, sends SIGKILL to all of it but `spared`, which has to wait for the rest,
-  // and lets the dead go. Bounded in time: what does not stop in time is killed while it runs.
-  // True when `spared` may have been killed as well.
+  // and lets the dead go. Bounded in time: what does not stop in time is killed while it runs. In version 2
+  // `spared` is killed with the rest.
   void kill(pid_t spared) const;
   bool empty() const;
   // Waits until it is, at most that long.
