@@ -2,11 +2,11 @@
 #include "gate/attack.h"
 
 namespace cofferdam::gate {
+namespace {
 
-void add_file_attacks(std::vector<Attack>* out) {
+void add_writing(std::vector<Attack>* out) {
   const std::vector<std::string> root = {"read-only-root"};
   const std::vector<std::string> scratch = {"scratch-bound"};
-  const std::vector<std::string> tree = {"private-root"};
   const std::vector<Attack> rows = {
       {"plant-root", "root-read-only", "C9", root, "plant a file in /", "create /x"},
       {"plant-etc", "root-read-only", "C9", root, "plant a file in /etc", "create /etc/x"},
@@ -45,6 +45,13 @@ void add_file_attacks(std::vector<Attack>* out) {
        "fill-bytes /home/agent 2097152"},
       {"fill-shm", "scratch-bound", "D34", scratch, "2 MiB into a /dev/shm of 1",
        "fill-bytes /dev/shm 2097152"},
+  };
+  out->insert(out->end(), rows.begin(), rows.end());
+}
+
+void add_reading(std::vector<Attack>* out) {
+  const std::vector<std::string> tree = {"private-root"};
+  const std::vector<Attack> rows = {
       {"host-file", "host-paths", "C17", tree, "read a file of the host", "open-read /host$folder/canary"},
       {"host-file-of-groups", "supplementary-groups", "C9", tree,
        "read what the caller, and groups of the caller's, may read", "open-read /host$folder/canary"},
@@ -95,6 +102,13 @@ void add_file_attacks(std::vector<Attack>* out) {
        "open-write /dev/urandom"},
   };
   out->insert(out->end(), rows.begin(), rows.end());
+}
+
+}  // namespace
+
+void add_file_attacks(std::vector<Attack>* out) {
+  add_writing(out);
+  add_reading(out);
 }
 
 }  // namespace cofferdam::gate

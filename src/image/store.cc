@@ -176,7 +176,7 @@ Result<std::vector<ImageEntry>> list_images(const std::string& state_dir) {
     entries.push_back(std::move(entry));
   }
   std::stable_sort(entries.begin(), entries.end(), [](const ImageEntry& left, const ImageEntry& right) {
-    return left.created_at > right.created_at;
+    return left.created_at.ms > right.created_at.ms;
   });
   return entries;
 }

@@ -33,7 +33,7 @@ constexpr int kMaxTries = 20;
 std::vector<std::string> below(const std::vector<std::string>& folders, const std::string& name) {
   std::vector<std::string> paths;
   paths.reserve(folders.size());
-  for (const std::string& folder : folders) paths.push_back(folder + "/" + name);
+  for (const std::string& folder : folders) paths.push_back(fmt::format("{}/{}", folder, name));
   return paths;
 }
 

@@ -133,7 +133,7 @@ std::vector<std::string> boxes_below(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) {
     auto found = list_dir(folder);
     for (const std::string& name : found ? *found : std::vector<std::string>{}) {
-      if (is_directory(folder + "/" + name)) names.insert(name);
+      if (is_directory(fmt::format("{}/{}", folder, name))) names.insert(name);
     }
   }
   return {names.begin(), names.end()};

@@ -140,7 +140,7 @@ class Closure {
     const std::string origin = needs.substr(0, needs.rfind('/'));
     for (std::string folder : facts.paths) {
       for (const char* word : {"$ORIGIN", "${ORIGIN}"}) {
-        if (starts_with(folder, word)) folder = origin + folder.substr(std::strlen(word));
+        if (starts_with(folder, word)) folder.replace(0, std::strlen(word), origin);
       }
       // What is in the agent's own folder comes with it.
       if (starts_with(folder, "/opt/agent") && exists(agent_dir_ + folder.substr(10) + "/" + name)) return {};
