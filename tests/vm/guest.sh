@@ -14,7 +14,8 @@ for folder in /dev/shm /run /tmp; do mount -t tmpfs -o mode=1777 tmpfs "$folder"
 mknod -m 660 /dev/loop-control c 10 237
 # As ifupdown and systemd do it: lo is up, and the hard limits are no lower than what a box has. SIOCSIFFLAGS is
 # 0x8914, IFF_UP is 1: netdevice(7).
-perl -e 'socket(my $lo, 2, 2, 0) or die; ioctl($lo, 0x8914, pack("a16 s x22", "lo", 1)) or die "lo: $!"'
+perl -e 'my $request = pack("a16 s x22", "lo", 1); socket(my $any, 2, 2, 0) or die;
+  ioctl($any, 0x8914, $request) or die "lo: $!"'
 ulimit -n 524288
 ulimit -l unlimited
 stty -F /dev/ttyS1 raw
