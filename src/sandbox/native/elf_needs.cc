@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,6 +25,9 @@ namespace {
 constexpr std::uint64_t kMaxTable = 1U << 20U;
 constexpr std::size_t kMaxFiles = 1024;  // of a box's root
 constexpr std::size_t kMaxSeen = 100'000;
+constexpr std::size_t kMaxNeeded = 256;
+constexpr std::size_t kMaxPaths = 64;
+constexpr const char* kLoader = "/lib64/ld-linux-x86-64.so.2";  // of the x86-64 psABI with glibc
 
 // The loader's own places on Debian, then those of other distributions (ld.so(8)). The box has no cache.
 constexpr std::array kLibraryFolders = {
@@ -79,6 +83,9 @@ void read_dynamic(int fd, const std::vector<Elf64_Phdr>& headers, const Elf64_Ph
     } else {
       for (std::string& folder : split(text, ':')) out->paths.push_back(std::move(folder));
     }
+    // A file that names more than this is made to be expensive.
+    out->excessive = out->needed.size() > kMaxNeeded || out->paths.size() > kMaxPaths;
+    if (out->excessive) return;
   }
 }
 
@@ -91,6 +98,11 @@ Result<std::string> real_path(const std::string& root, const std::string& path) 
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   UniqueFd file(static_cast<int>(::syscall(SYS_openat2, top.get(), path.c_str(), &how, sizeof how)));
   if (!file.valid()) return sys_error(path, errno);
+  // Before anybody opens it to read: a folder would bring all that is in it, and a device could act.
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return make_error(Code::denied, printable(path, 200) + " is no regular file");
+  }
   std::array<char, PATH_MAX> real{};
   const std::string link = fmt::format("/proc/self/fd/{}", file.get());
   const ssize_t size = ::readlink(link.c_str(), real.data(), real.size());
@@ -123,6 +135,17 @@ class Closure {
   Status look(const std::string& path, const std::string& target) {
     TRY(ElfFacts facts, read_elf(path));
     if (!facts.elf) return {};
+    if (facts.excessive) {
+      return make_error(Code::denied, target + " names too many libraries or folders of libraries",
+                        "use --shell sandboxed");
+    }
+    // Any other would be a file of the host's that whoever made the program has chosen.
+    if (!facts.interpreter.empty() && facts.interpreter != kLoader) {
+      return make_error(Code::denied,
+                        fmt::format("{} wants to be loaded by {}, not by {}", target,
+                                    printable(facts.interpreter, 200), kLoader),
+                        "use --shell sandboxed");
+    }
     if (!facts.interpreter.empty()) TRY_VOID(add(facts.interpreter, facts.interpreter, true));
     for (const std::string& name : facts.needed) TRY_VOID(add_library(name, facts, target));
     return {};
@@ -134,7 +157,7 @@ class Closure {
   std::string host_path(const std::string& path) const { return root_ == "/" ? path : root_ + path; }
 
   Status add_library(const std::string& name, const ElfFacts& facts, const std::string& needs) {
-    if (name.empty() || name.find('/') != std::string::npos)
+    if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
       return make_error(Code::denied, fmt::format("{} needs the library \"{}\"", needs, printable(name, 80)),
                         "only libraries by their plain names can be found for a box without a shell");
     const std::string origin = needs.substr(0, needs.rfind('/'));
@@ -212,7 +235,8 @@ Result<std::vector<ProgramFile>> program_files(const contract::Profile& profile)
         fmt::format("with shell \"none\" the program \"{}\" needs a path", printable(program, 80)),
         "give its absolute path, or use --shell sandboxed");
   }
-  TRY(ElfFacts facts, read_elf(program));
+  TRY(const std::string real, real_path(root, program));
+  TRY(const ElfFacts facts, read_elf(root == "/" ? real : root + real));
   if (!facts.elf) {
     return make_error(Code::denied,
                       fmt::format("with shell \"none\" {} cannot run: it is no ELF program of this machine",

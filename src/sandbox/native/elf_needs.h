@@ -12,6 +12,7 @@ namespace cofferdam::sandbox {
 
 struct ElfFacts {
   bool elf = false;                 // of this machine, a program or a library
+  bool excessive = false;           // it names more than any program needs; what follows is cut
   std::string interpreter;          // the dynamic loader; empty: none
   std::vector<std::string> needed;  // names of libraries
   std::vector<std::string> paths;   // folders of RPATH and RUNPATH, as they are in the file

@@ -37,6 +37,39 @@ TEST(ElfNeeds, ADynamicProgramNamesItsLoaderAndLibraries) {
   EXPECT_FALSE(holds(*files, "bash", true));
 }
 
+// A copy of a program that names something else, which is no longer than what it named before.
+std::string changed_copy(const TempDir& folder, const std::string& from, std::string to) {
+  std::string bytes = read_file("/usr/bin/ls", 16U << 20U).value();
+  const std::size_t at = bytes.find(from);
+  EXPECT_NE(at, std::string::npos);
+  to.resize(from.size(), '\0');
+  bytes.replace(at, from.size(), to);
+  const std::string path = folder.path() + "/changed";
+  EXPECT_TRUE(write_file_atomic(path, bytes));
+  return path;
+}
+
+// What an agent's program names must not choose what of the host comes into its box.
+TEST(ElfNeeds, AProgramDoesNotChooseFilesOfTheHost) {
+  const TempDir folder = std::move(*TempDir::create("/tmp", "cofferdam-test-"));
+  const std::string loader = "/lib64/ld-linux-x86-64.so.2";
+  EXPECT_TRUE(program_files(command(changed_copy(folder, loader, loader)))) << "the control";
+  for (const char* other : {"/etc", "/etc/passwd", "/usr/bin/dash", "/dev/null", "relative"}) {
+    auto files = program_files(command(changed_copy(folder, loader, other)));
+    ASSERT_FALSE(files) << other;
+    EXPECT_EQ(files.error().code, Code::denied) << files.error().line();
+    EXPECT_NE(files.error().what.find(other), std::string::npos) << files.error().line();
+  }
+  for (const char* name : {"..", ".", "/etc", "../x"}) {
+    auto files = program_files(command(changed_copy(folder, "libselinux.so.1", name)));
+    ASSERT_FALSE(files) << name;
+    EXPECT_EQ(files.error().code, Code::denied) << files.error().line();
+  }
+  auto folder_itself = program_files(command("/usr/lib"));
+  ASSERT_FALSE(folder_itself);
+  EXPECT_EQ(folder_itself.error().code, Code::denied) << folder_itself.error().line();
+}
+
 TEST(ElfNeeds, AStaticProgramNeedsNothing) {
   auto facts = read_elf(COFFERDAM_BUILD_DIR "/cofferdam-init");
   ASSERT_TRUE(facts) << facts.error().line();
